@@ -10,7 +10,9 @@ mod read;
 mod write;
 
 pub use object::Object;
-pub use read::{FieldGuide, Guide, Issue, IssueKind, Issues, NESTING_DEPTH_MAX, ParseError, Parsed, parse, parse_guided};
+pub use read::{
+    FieldGuide, Guide, Issue, IssueKind, Issues, Mismatch, NESTING_DEPTH_MAX, ParseError, Parsed, Scalar, parse, parse_guided,
+};
 pub use write::{go_float, write_json_string, write_value};
 
 use crate::Str;

@@ -1,0 +1,401 @@
+//! Decoding along a schema: what Go's decoder and encoder together make of a document. Unknown fields are dropped and
+//! told, wrong types told in Go's words, zero values dropped or added by each field's rules, quantities and times
+//! brought to their canonical form.
+
+use crate::types::{Field, Node, Shape, ShapeId, TypeId};
+use crate::{builtin, type_named};
+use base64::Engine as _;
+use pintle_apimachinery::quantity::Quantity;
+use pintle_apimachinery::value::{FieldGuide, Guide, Mismatch, ParseError, Parsed, Scalar, parse_guided};
+use pintle_apimachinery::{Object, Str, Value, time};
+
+/// Reads JSON as the type `id` of the built-in schema.
+///
+/// # Errors
+/// [`ParseError`] when `input` is no JSON. Type errors and strictness faults are in [`Parsed::issues`].
+pub fn decode(input: &[u8], id: TypeId) -> Result<Parsed, ParseError> {
+    parse_guided(input, Walk(builtin().root(id)))
+}
+
+/// [`decode`] of a document that is a value already.
+///
+/// # Errors
+/// As [`decode`]; a value that nests too deep is the only fault it can have.
+pub fn decode_value(value: &Value, id: TypeId) -> Result<Parsed, ParseError> {
+    decode(&value.to_json(), id)
+}
+
+/// The value that a field of this shape has when nothing was said of it and it is written all the same.
+pub fn zero_value(node: Node<'_>) -> Value {
+    match node.shape() {
+        Shape::Bool => Value::Bool(false),
+        Shape::Int32 | Shape::Int64 | Shape::Float | Shape::IntOrString => Value::Int(0),
+        Shape::String => Value::String(Str::default()),
+        Shape::Quantity => Value::from("0"),
+        Shape::Struct { id, .. } => {
+            let ty = node.schema.ty(*id);
+            let members = node.schema.fields(ty).iter().filter(|f| is_always_written(node, f));
+            Value::Object(members.map(|f| (f.name.clone(), zero_value(node.with(f.shape)))).collect::<Object>())
+        }
+        Shape::Bytes
+        | Shape::Time
+        | Shape::MicroTime
+        | Shape::Raw
+        | Shape::FieldsV1
+        | Shape::SchemaOrBool
+        | Shape::SchemaOrArray
+        | Shape::SchemaOrStrings
+        | Shape::StringList
+        | Shape::List { .. }
+        | Shape::Map { .. }
+        | Shape::Any => Value::Null,
+    }
+}
+
+/// Whether Go's encoder writes the field even when it is zero: no pointer, and neither omitempty (which does nothing
+/// to structs) nor omitzero.
+fn is_always_written(node: Node<'_>, field: &Field) -> bool {
+    if field.is_pointer || field.omit_zero {
+        return false;
+    }
+    !field.omit_empty
+        || matches!(node.schema.shape(field.shape), Shape::Struct { .. } | Shape::Time | Shape::MicroTime | Shape::Quantity | Shape::IntOrString | Shape::Raw | Shape::FieldsV1)
+}
+
+/// The guide of a schema.
+#[derive(Clone, Copy)]
+struct Walk<'s>(Node<'s>);
+
+impl<'s> Walk<'s> {
+    fn with(self, shape: ShapeId) -> Walk<'s> {
+        Walk(self.0.with(shape))
+    }
+
+    fn mismatch(self, value: impl Into<String>) -> Mismatch {
+        Mismatch::Type { value: value.into(), go_type: go_type(self.0) }
+    }
+
+    /// The schema of JSONSchemaProps, where one may stand here beside something else.
+    fn schema_props(self) -> Option<Walk<'static>> {
+        match self.0.shape() {
+            Shape::SchemaOrBool | Shape::SchemaOrArray | Shape::SchemaOrStrings => {
+                type_named("apiextensions/v1.JSONSchemaProps").map(|id| Walk(builtin().root(id)))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn go_type(node: Node<'_>) -> String {
+    match node.shape() {
+        Shape::Bool => "bool".to_owned(),
+        Shape::Int32 | Shape::IntOrString => "int32".to_owned(),
+        Shape::Int64 => "int64".to_owned(),
+        Shape::Float => "float64".to_owned(),
+        Shape::String | Shape::Time | Shape::MicroTime | Shape::Quantity => "string".to_owned(),
+        Shape::Bytes => "[]uint8".to_owned(),
+        Shape::StringList => "[]string".to_owned(),
+        Shape::Struct { id, .. } => node.schema.ty(*id).go_name().to_owned(),
+        Shape::List { item, .. } => format!("[]{}", go_type(node.with(*item))),
+        Shape::Map { value, .. } => format!("map[string]{}", go_type(node.with(*value))),
+        Shape::Raw
+        | Shape::FieldsV1
+        | Shape::SchemaOrBool
+        | Shape::SchemaOrArray
+        | Shape::SchemaOrStrings
+        | Shape::Any => "interface {}".to_owned(),
+    }
+}
+
+impl<'s> Guide for Walk<'s> {
+    fn member(self, key: &str) -> FieldGuide<Self> {
+        match self.0.shape() {
+            Shape::Struct { id, .. } => {
+                let schema = self.0.schema;
+                let Some(field) = schema.field(schema.ty(*id), key) else { return FieldGuide::Unknown };
+                let is_struct = matches!(schema.shape(field.shape), Shape::Struct { .. });
+                FieldGuide::Known {
+                    guide: self.with(field.shape),
+                    name: field.name.as_static_str(),
+                    omit_empty: !field.is_pointer
+                        && ((field.omit_empty && !is_struct) || (field.omit_zero && !is_struct)),
+                    is_field: true,
+                }
+            }
+            Shape::Map { value, .. } => {
+                FieldGuide::Known { guide: self.with(*value), name: None, omit_empty: false, is_field: false }
+            }
+            _ => match self.schema_props() {
+                Some(props) => match props.member(key) {
+                    FieldGuide::Known { guide, name, omit_empty, is_field } => {
+                        FieldGuide::Known { guide, name, omit_empty, is_field }
+                    }
+                    FieldGuide::Unknown => FieldGuide::Unknown,
+                },
+                None => FieldGuide::Known { guide: self, name: None, omit_empty: false, is_field: false },
+            },
+        }
+    }
+
+    fn item(self) -> Self {
+        match self.0.shape() {
+            Shape::List { item, .. } => self.with(*item),
+            Shape::StringList => Walk(Node { schema: self.0.schema, shape: string_shape(self.0) }),
+            Shape::SchemaOrArray => self.schema_props().unwrap_or(self),
+            _ => self,
+        }
+    }
+
+    fn enter_object(self) -> Result<(), Mismatch> {
+        match self.0.shape() {
+            Shape::Struct { .. }
+            | Shape::Map { .. }
+            | Shape::Raw
+            | Shape::FieldsV1
+            | Shape::SchemaOrBool
+            | Shape::SchemaOrArray
+            | Shape::SchemaOrStrings
+            | Shape::Any => Ok(()),
+            Shape::Quantity => Err(Mismatch::Text(
+                "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'".to_owned(),
+            )),
+            _ => Err(self.mismatch("object")),
+        }
+    }
+
+    fn enter_array(self) -> Result<(), Mismatch> {
+        match self.0.shape() {
+            Shape::List { .. }
+            | Shape::StringList
+            | Shape::Raw
+            | Shape::FieldsV1
+            | Shape::SchemaOrArray
+            | Shape::SchemaOrStrings
+            | Shape::Any => Ok(()),
+            // Go reads a list of numbers as bytes; no client sends one
+            _ => Err(self.mismatch("array")),
+        }
+    }
+
+    fn scalar(self, scalar: Scalar<'_>) -> Result<Value, Mismatch> {
+        match (self.0.shape(), scalar) {
+            (Shape::Raw | Shape::FieldsV1 | Shape::Any, scalar) => Ok(free(scalar)),
+            (Shape::Bool, Scalar::Bool(b)) => Ok(Value::Bool(b)),
+            (Shape::SchemaOrBool, Scalar::Bool(b)) => Ok(Value::Bool(b)),
+            (Shape::String, Scalar::String(s)) => Ok(Value::String(s)),
+            (Shape::Int32, Scalar::Number(literal)) => match literal.parse::<i32>() {
+                Ok(i) => Ok(Value::Int(i64::from(i))),
+                Err(_) => Err(self.mismatch(format!("number {literal}"))),
+            },
+            (Shape::Int64, Scalar::Number(literal)) => match literal.parse::<i64>() {
+                Ok(i) => Ok(Value::Int(i)),
+                Err(_) => Err(self.mismatch(format!("number {literal}"))),
+            },
+            (Shape::Float, number @ Scalar::Number(_)) => Ok(free(number)),
+            (Shape::IntOrString, Scalar::String(s)) => Ok(Value::String(s)),
+            (Shape::IntOrString, Scalar::Number(literal)) => match literal.parse::<i32>() {
+                Ok(i) => Ok(Value::Int(i64::from(i))),
+                Err(_) => Err(self.mismatch(format!("number {literal}"))),
+            },
+            (Shape::Quantity, Scalar::String(s)) => quantity(s.trim()),
+            (Shape::Quantity, Scalar::Number(literal)) => quantity(literal),
+            (Shape::Bytes, Scalar::String(s)) => bytes(&s),
+            (Shape::Time, Scalar::String(s)) => moment(&s),
+            (Shape::MicroTime, Scalar::String(s)) => micro_moment(&s),
+            (Shape::SchemaOrStrings, Scalar::String(s)) => Ok(Value::String(s)),
+            (_, Scalar::Bool(_)) => Err(self.mismatch("bool")),
+            (_, Scalar::Number(_)) => Err(self.mismatch("number")),
+            (_, Scalar::String(_)) => Err(self.mismatch("string")),
+        }
+    }
+
+    fn null(self) -> Value {
+        match self.0.shape() {
+            Shape::Raw | Shape::Any => Value::Null,
+            _ => zero_value(self.0),
+        }
+    }
+
+    fn drops_null_members(self) -> bool {
+        matches!(
+            self.0.shape(),
+            Shape::Struct { .. } | Shape::SchemaOrBool | Shape::SchemaOrArray | Shape::SchemaOrStrings
+        )
+    }
+
+    fn struct_name(self) -> &'static str {
+        match self.schema_props() {
+            Some(props) => props.struct_name(),
+            None => self.0.ty().map_or("", crate::types::Type::struct_name),
+        }
+    }
+
+    fn finish_object(self, members: &mut Vec<(Str, Value)>) {
+        let Shape::Struct { id, .. } = self.0.shape() else { return };
+        let schema = self.0.schema;
+        for field in schema.fields(schema.ty(*id)) {
+            if is_always_written(self.0, field) && !members.iter().any(|(name, _)| *name == field.name) {
+                members.push((field.name.clone(), zero_value(self.0.with(field.shape))));
+            }
+        }
+        // omitzero structs vanish when nothing is in them
+        members.retain(|(name, value)| {
+            let is_zero_struct = matches!(value, Value::Object(o) if o.is_empty());
+            !is_zero_struct || !schema.field(schema.ty(*id), name).is_some_and(|f| f.omit_zero && !f.is_pointer)
+        });
+    }
+}
+
+/// The shape of plain strings in the schema around `node`.
+fn string_shape(node: Node<'_>) -> ShapeId {
+    let idx = node.schema.shapes.iter().position(|s| *s == Shape::String).unwrap_or_default();
+    ShapeId(u32::try_from(idx).unwrap_or_default())
+}
+
+fn free(scalar: Scalar<'_>) -> Value {
+    match scalar {
+        Scalar::Bool(b) => Value::Bool(b),
+        Scalar::String(s) => Value::String(s),
+        Scalar::Number(literal) => match literal.parse::<i64>() {
+            Ok(i) => Value::Int(i),
+            Err(_) => literal.parse::<f64>().ok().filter(|f| f.is_finite()).map_or(Value::Null, Value::Float),
+        },
+    }
+}
+
+fn quantity(text: &str) -> Result<Value, Mismatch> {
+    match Quantity::parse(text) {
+        Ok(quantity) => Ok(Value::String(quantity.canonical())),
+        Err(why) => Err(Mismatch::Text(why.to_string())),
+    }
+}
+
+fn bytes(text: &str) -> Result<Value, Mismatch> {
+    use base64::DecodeError;
+    // Go skips line ends inside base64
+    let compact: String;
+    let text = if text.contains(['\n', '\r']) {
+        compact = text.replace(['\n', '\r'], "");
+        &compact
+    } else {
+        text
+    };
+    match base64::engine::general_purpose::STANDARD.decode(text) {
+        Ok(bytes) => Ok(Value::from(base64::engine::general_purpose::STANDARD.encode(bytes))),
+        Err(why) => {
+            let at = match why {
+                DecodeError::InvalidByte(at, _) | DecodeError::InvalidLastSymbol { offset: at, .. } => at,
+                DecodeError::InvalidLength(_) | DecodeError::InvalidPadding => text.len() - text.len() % 4,
+            };
+            Err(Mismatch::Text(format!("illegal base64 data at input byte {at}")))
+        }
+    }
+}
+
+fn moment(text: &str) -> Result<Value, Mismatch> {
+    if text.is_empty() {
+        return Ok(Value::Null);
+    }
+    match time::parse_time(text) {
+        Some(at) => Ok(time::time_value(at)),
+        None => Err(Mismatch::Text(unparsed_time(text, "2006-01-02T15:04:05Z07:00"))),
+    }
+}
+
+fn micro_moment(text: &str) -> Result<Value, Mismatch> {
+    const LAYOUT: &str = "2006-01-02T15:04:05.000000Z07:00";
+    let is_micro = text.as_bytes().get(19) == Some(&b'.')
+        && text.bytes().skip(20).take_while(u8::is_ascii_digit).count() == 6;
+    match time::parse_time(text).filter(|_| is_micro) {
+        Some(at) => Ok(time::micro_time_value(at)),
+        None => Err(Mismatch::Text(unparsed_time(text, LAYOUT))),
+    }
+}
+
+/// Go's words for a time that is none: which part of the text does not fit which part of the layout.
+fn unparsed_time(text: &str, layout: &str) -> String {
+    // The layout's parts with the width of digits each takes.
+    let parts: &[(&str, usize)] = &[
+        ("2006", 4), ("-", 0), ("01", 2), ("-", 0), ("02", 2), ("T", 0), ("15", 2), (":", 0), ("04", 2), (":", 0), ("05", 2),
+    ];
+    let quoted = pintle_apimachinery::field::go_quote(text);
+    let mut rest = text;
+    for (part, n_digits) in parts {
+        let is_fit = if *n_digits == 0 {
+            rest.starts_with(part)
+        } else {
+            rest.len() >= *n_digits && rest.as_bytes()[..*n_digits].iter().all(u8::is_ascii_digit)
+        };
+        if !is_fit {
+            let rest = pintle_apimachinery::field::go_quote(rest);
+            return format!("parsing time {quoted} as {layout:?}: cannot parse {rest} as {part:?}");
+        }
+        rest = &rest[part.len()..];
+    }
+    let last = if layout.contains(".000000") && !rest.starts_with('.') { ".000000" } else { "Z07:00" };
+    let shown = pintle_apimachinery::field::go_quote(rest);
+    format!("parsing time {quoted} as {layout:?}: cannot parse {shown} as {last:?}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kind;
+    use expect_test::expect;
+
+    fn pod(json: &str) -> Parsed {
+        decode(json.as_bytes(), kind("", "v1", "Pod").unwrap().id).unwrap()
+    }
+
+    #[test]
+    fn zero_values_follow_the_fields_rules() {
+        let parsed = pod(
+            r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","labels":{},"generateName":""},
+            "spec":{"containers":[{"name":"c","image":"","tty":false,"resources":{"limits":{"cpu":"1000m","memory":1024}}}],
+            "hostNetwork":false,"automountServiceAccountToken":false,"priority":null}}"#,
+        );
+        assert_eq!(parsed.issues, pintle_apimachinery::value::Issues::default());
+        expect![[r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"automountServiceAccountToken":false,"containers":[{"name":"c","resources":{"limits":{"cpu":"1","memory":"1024"}}}]},"status":{}}"#]]
+        .assert_eq(&parsed.value.to_json_string());
+    }
+
+    #[test]
+    fn faults_in_document_order() {
+        let parsed = pod(r#"{"foo":1,"metadata":{"name":"a","name":"b"},"spec":{"containers":[{"name":"c","imag":"x","ports":[{"hostport":1}]}],"z":{"y":1}}}"#);
+        let told: Vec<String> = parsed.issues.strict.iter().map(ToString::to_string).collect();
+        expect![[r#"
+            [
+                "unknown field \"foo\"",
+                "duplicate field \"metadata.name\"",
+                "unknown field \"spec.containers[0].imag\"",
+                "unknown field \"spec.containers[0].ports[0].hostport\"",
+                "unknown field \"spec.z\"",
+            ]
+        "#]]
+        .assert_debug_eq(&told);
+    }
+
+    #[test]
+    fn wrong_types_in_gos_words() {
+        for (json, want) in [
+            (r#"{"metadata":{"name":1}}"#, "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.name of type string"),
+            (r#"{"metadata":"a"}"#, "json: cannot unmarshal string into Go struct field Pod.metadata of type v1.ObjectMeta"),
+            (r#"{"metadata":{"labels":{"a":1}}}"#, "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string"),
+            (r#"{"spec":{"containers":{}}}"#, "json: cannot unmarshal object into Go struct field PodSpec.spec.containers of type []v1.Container"),
+            (r#"{"spec":{"terminationGracePeriodSeconds":1.5}}"#, "json: cannot unmarshal number 1.5 into Go struct field PodSpec.spec.terminationGracePeriodSeconds of type int64"),
+            (r#"{"spec":{"containers":[{"ports":[{"containerPort":"x"}]}]}}"#, "json: cannot unmarshal string into Go struct field ContainerPort.spec.containers.ports.containerPort of type int32"),
+            (r#"[]"#, "json: cannot unmarshal array into Go value of type v1.Pod"),
+        ] {
+            assert_eq!(pod(json).issues.wrong_type.as_deref(), Some(want), "{json}");
+        }
+    }
+
+    #[test]
+    fn times_that_are_none() {
+        let parsed = pod(r#"{"metadata":{"creationTimestamp":"yesterday"}}"#);
+        assert_eq!(
+            parsed.issues.wrong_type.as_deref(),
+            Some(r#"parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": cannot parse "yesterday" as "2006""#)
+        );
+    }
+}
