@@ -1,0 +1,156 @@
+//! The strategy of a resource: the hooks that the registry calls around a write, in the order they stand here.
+//!
+//! Follows: apiserver/pkg/registry/rest/{create,update}.go (v0.35); differs: what may change is `&mut` and what may not
+//! is `&`, so the contract is in the types.
+
+use jiff::Timestamp;
+use pintle_apimachinery::names::{self, Faults};
+use pintle_apimachinery::{ErrorList, Str, Value};
+use std::borrow::Cow;
+
+/// Who makes the request.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct UserInfo {
+    /// User name.
+    pub name: Str,
+    /// Unique id of the user, if known.
+    pub uid: Str,
+    /// Groups.
+    pub groups: Vec<Str>,
+    /// Anything else that the authenticator told: keys with lists of values.
+    pub extra: Vec<(Str, Vec<Str>)>,
+}
+
+/// What a strategy may know of the request.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestInfo<'a> {
+    /// The namespace in the path; empty for cluster-scoped resources.
+    pub namespace: &'a str,
+    /// The subresource in the path; empty for none.
+    pub subresource: &'a str,
+    /// Who asks.
+    pub user: &'a UserInfo,
+    /// Wall time of the request.
+    pub now: Timestamp,
+}
+
+/// The fields that a field selector may name, each with the value it has in an object.
+pub type FieldTable = &'static [(&'static str, for<'v> fn(&'v Value) -> Cow<'v, str>)];
+
+/// How updates of a resource, or of one of its subresources, work.
+pub trait UpdateStrategy: Sync + Send + std::fmt::Debug {
+    /// 1st. Puts back what the client may not change (status, or all but status) and raises the generation. Metadata
+    /// that the server owns (uid, creationTimestamp, deletionTimestamp ...) is put back already.
+    fn prepare_for_update(&self, request: RequestInfo<'_>, object: &mut Value, old: &Value) {
+        let _ = (request, object, old);
+    }
+
+    /// 2nd. Every error, not the first; `object`'s and `old`'s metadata are validated already. Also runs what
+    /// [`Strategy::validate`] runs where upstream does so.
+    fn validate_update(&self, request: RequestInfo<'_>, object: &Value, old: &Value) -> ErrorList {
+        let _ = (request, object, old);
+        ErrorList::new()
+    }
+
+    /// 3rd, if nothing was wrong. Texts for `Warning` headers.
+    fn warnings_on_update(&self, request: RequestInfo<'_>, object: &Value, old: &Value) -> Vec<String> {
+        let _ = (request, object, old);
+        Vec::new()
+    }
+
+    /// Dotted paths of the fields that writes through here never change and that therefore nobody owns through here
+    /// (upstream's GetResetFields): `status` for most resources.
+    fn reset_fields(&self) -> &'static [&'static str] {
+        &[]
+    }
+}
+
+/// How a resource is written, selected and deleted.
+pub trait Strategy: UpdateStrategy {
+    /// Fills in defaults: after decoding a body, after a patch, before the object is looked at at all. Runs on whole
+    /// objects of the kind (on the templates inside, too) and must be idempotent. `null` and absent members are the
+    /// same here; zero values are already dropped by their fields' rules.
+    fn set_defaults(&self, object: &mut Value) {
+        let _ = object;
+    }
+
+    /// What is wrong with an object's name, or (`is_prefix`) with its generateName.
+    fn name_faults(&self, name: &str, is_prefix: bool) -> Faults {
+        if is_prefix {
+            names::dns1123_subdomain(&names::mask_trailing_dash(name))
+        } else {
+            names::dns1123_subdomain(name)
+        }
+    }
+
+    /// 1st of a create. Clears what the client may not set (status), sets the generation to 1 where the kind has one.
+    fn prepare_for_create(&self, request: RequestInfo<'_>, object: &mut Value) {
+        let _ = (request, object);
+    }
+
+    /// 2nd of a create. Every error, not the first; the metadata is validated already.
+    fn validate(&self, request: RequestInfo<'_>, object: &Value) -> ErrorList {
+        let _ = (request, object);
+        ErrorList::new()
+    }
+
+    /// 3rd of a create, if nothing was wrong. Texts for `Warning` headers.
+    fn warnings_on_create(&self, request: RequestInfo<'_>, object: &Value) -> Vec<String> {
+        let _ = (request, object);
+        Vec::new()
+    }
+
+    /// Last before a write, of create and update. May reorder or normalise, never adds meaning.
+    fn canonicalize(&self, object: &mut Value) {
+        let _ = object;
+    }
+
+    /// Whether PUT to an absent name creates.
+    fn allows_create_on_update(&self) -> bool {
+        false
+    }
+
+    /// Whether an update without resourceVersion is allowed.
+    fn allows_unconditional_update(&self) -> bool {
+        true
+    }
+
+    /// How a subresource that updates the same object works (`status`, `ephemeralcontainers`, `resize`, `approval`,
+    /// `finalize`); `None` where there is none.
+    fn subresource(&self, name: &str) -> Option<&'static dyn UpdateStrategy> {
+        let _ = name;
+        None
+    }
+
+    /// The fields that a field selector may name, besides `metadata.name` and `metadata.namespace`.
+    fn selectable_fields(&self) -> FieldTable {
+        &[]
+    }
+
+    /// The text of the 400 for a field selector that names another field.
+    fn unknown_field_message(&self, field: &str) -> String {
+        format!(
+            "{} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"",
+            pintle_apimachinery::field::go_quote(field)
+        )
+    }
+
+    /// Whether DELETE without a propagation policy orphans dependents.
+    fn orphans_by_default(&self) -> bool {
+        false
+    }
+
+    /// The grace period in seconds that a DELETE asking for `requested` seconds gets; `None` where the kind is deleted
+    /// at once. Pods alone have one.
+    fn grace_period_seconds(&self, object: &Value, requested: Option<i64>) -> Option<i64> {
+        let _ = (object, requested);
+        None
+    }
+}
+
+/// The strategy of resources without rules of their own.
+#[derive(Debug)]
+pub struct Generic;
+
+impl UpdateStrategy for Generic {}
+impl Strategy for Generic {}
