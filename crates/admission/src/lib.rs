@@ -1,0 +1,1 @@
+//! Admission: the built-in plugins, policies and webhooks, as a chain over lookups.

@@ -1,0 +1,1 @@
+//! Custom resources: structural schemas, CEL, conversion, the life of a definition.

@@ -1,0 +1,1 @@
+//! The HTTP side: TLS, request info, authentication, authorisation, content negotiation, handlers.

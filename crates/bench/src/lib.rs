@@ -1,0 +1,1 @@
+//! A load generator that says how fast an API server really is.

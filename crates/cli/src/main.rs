@@ -1,0 +1,3 @@
+//! The `pintle` binary: the only composition root.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! A Kubernetes REST client: kubeconfig, typed and dynamic clients, watch streams, discovery.

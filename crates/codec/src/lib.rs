@@ -1,0 +1,1 @@
+//! Wire forms of objects: protobuf, YAML, watch frames.

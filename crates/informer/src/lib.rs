@@ -1,0 +1,1 @@
+//! client-go's list-watch machinery: reflector, DeltaFIFO, indexer, shared informers, work queue.

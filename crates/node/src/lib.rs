@@ -1,0 +1,1 @@
+//! Simulated nodes: they register, heartbeat, and carry pods through their phases.

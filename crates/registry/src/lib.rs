@@ -1,0 +1,1 @@
+//! One generic store for every resource: strategy, admission, storage, subresources.

@@ -1,0 +1,1 @@
+//! etcd v3 as a store.

@@ -1,0 +1,1 @@
+//! The watch cache: a Storage over a Storage that serves lists and watches from memory.
