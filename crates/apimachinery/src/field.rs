@@ -2,6 +2,7 @@
 //!
 //! Follows: apimachinery/pkg/util/validation/field (v0.35).
 
+use crate::value::{go_g, html_escaped};
 use crate::{Str, Value};
 use std::fmt::{self, Write as _};
 
@@ -295,9 +296,8 @@ impl Shown for Value {
     fn shown(&self) -> String {
         match self {
             Value::String(s) => go_quote(s),
-            Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Array(_) | Value::Object(_) => {
-                self.to_json_string()
-            }
+            Value::Float(f) => go_g(*f),
+            Value::Null | Value::Bool(_) | Value::Int(_) | Value::Array(_) | Value::Object(_) => html_escaped(self),
         }
     }
 }
@@ -356,6 +356,8 @@ mod tests {
             "spec.ports[0].name: Unsupported value: \"x\": supported values: \"A\", \"B\""
         );
         assert_eq!(FieldError::invalid(&ports, &json!({"a": 1}), "").body(), "Invalid value: {\"a\":1}");
+        assert_eq!(FieldError::invalid(&ports, &json!({"a": "<x>"}), "").body(), r#"Invalid value: {"a":"\u003cx\u003e"}"#);
+        assert_eq!(FieldError::invalid(&ports, &json!(1e6), "").body(), "Invalid value: 1e+06");
         assert_eq!(FieldError::too_long(&spec.key("a/b"), 63).to_string(), "spec[a/b]: Too long: may not be more than 63 bytes");
         assert_eq!(Path::ROOT.child("a").child("b").to_string(), "a.b");
     }

@@ -207,7 +207,7 @@ impl Tables {
             let raw = &self.types[name];
             writeln!(
                 types,
-                "Type {{ name: {name:?}, definition: {:?}, fields: Range {{ first: {first}, len: {} }}, message: Range {{ first: {first_message}, len: {} }}, shape: ShapeId({shape}), is_atomic: {} }},",
+                "Type {{ name: {name:?}, definition: {:?}, fields: Range {{ first: {first}, len: {} }}, message: Range {{ first: {first_message}, len: {} }}, shape: ShapeId({shape}), is_atomic: {}, others: None }},",
                 raw.definition,
                 flat.len(),
                 n_messages - first_message,

@@ -161,6 +161,9 @@ pub struct Type {
     pub shape: ShapeId,
     /// Whether it is owned as one value unless a field says otherwise.
     pub is_atomic: bool,
+    /// What members beside the fields hold, where such may stand (an object of a custom resource that preserves unknown
+    /// fields); `None` where every member is a field.
+    pub others: Option<ShapeId>,
 }
 
 impl Type {
@@ -304,10 +307,13 @@ impl<'s> Node<'s> {
         self.schema.field(self.ty()?, name)
     }
 
-    /// The place of a member: a struct's field or a map's value.
+    /// The place of a member: a struct's field (or what stands beside its fields) or a map's value.
     pub fn child(self, name: &str) -> Option<Node<'s>> {
         match self.shape() {
-            Shape::Struct { .. } => self.field(name).map(|f| self.with(f.shape)),
+            Shape::Struct { id, .. } => {
+                let others = self.schema.ty(*id).others;
+                self.field(name).map(|f| f.shape).or(others).map(|shape| self.with(shape))
+            }
             Shape::Map { value, .. } => Some(self.with(*value)),
             _ => None,
         }

@@ -103,6 +103,45 @@ pub fn go_float(f: f64) -> String {
     format!("{f}")
 }
 
+/// A float as Go's `%v` prints it: shortest digits, with an exponent below 1e-4 and from 1e6 on (`1e+06`).
+pub fn go_g(f: f64) -> String {
+    if f.is_nan() {
+        return "NaN".to_owned();
+    }
+    if f.is_infinite() {
+        return if f > 0.0 { "+Inf".to_owned() } else { "-Inf".to_owned() };
+    }
+    let scientific = format!("{f:e}");
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or_default();
+    if f != 0.0 && !(-4..6).contains(&exponent) {
+        let sign = if exponent < 0 { '-' } else { '+' };
+        return format!("{mantissa}e{sign}{:02}", exponent.abs());
+    }
+    if f == 0.0 && f.is_sign_negative() { "-0".to_owned() } else { format!("{f}") }
+}
+
+/// The JSON of a value as Go's `json.Marshal` writes it, which escapes what HTML reads: `<`, `>`, `&` and the line
+/// separators U+2028 and U+2029.
+pub fn html_escaped(value: &Value) -> String {
+    let json = value.to_json_string();
+    if !json.contains(['<', '>', '&', '\u{2028}', '\u{2029}']) {
+        return json;
+    }
+    let mut out = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        match c {
+            '<' => out.push_str("\\u003c"),
+            '>' => out.push_str("\\u003e"),
+            '&' => out.push_str("\\u0026"),
+            '\u{2028}' => out.push_str("\\u2028"),
+            '\u{2029}' => out.push_str("\\u2029"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,6 +159,13 @@ mod tests {
             (1e100, "1e+100"),
         ] {
             assert_eq!(go_float(f), want);
+        }
+    }
+
+    #[test]
+    fn floats_as_go_prints_them() {
+        for (f, want) in [(1e6, "1e+06"), (123_456_789.0, "1.23456789e+08"), (1e5, "100000"), (1e-4, "0.0001"), (1e-5, "1e-05"), (-0.5, "-0.5")] {
+            assert_eq!(go_g(f), want);
         }
     }
 
