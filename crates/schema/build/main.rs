@@ -236,7 +236,7 @@ fn emit_field(out: &mut String, field: &RawField, shape: usize) -> Result<(), Bo
     };
     writeln!(
         out,
-        "Field {{ name: Str::const_new({:?}), shape: ShapeId({shape}), is_pointer: {}, omit_empty: {}, omit_zero: {}, is_required: {}, patch_merge: {is_merge}, patch_retain_keys: {retains_keys}, patch_merge_key: {:?}, default: {default:?}, enumeration: &[{}], format: {:?} }},",
+        "Field {{ name: Str::const_new({:?}), shape: ShapeId({shape}), is_pointer: {}, omit_empty: {}, omit_zero: {}, is_required: {}, patch_merge: {is_merge}, patch_retain_keys: {retains_keys}, patch_merge_key: {:?}, default: Str::const_new({default:?}), enumeration: &[{}], format: {:?} }},",
         field.json,
         field.shape.starts_with('*'),
         has('e'),

@@ -139,7 +139,7 @@ pub struct Field {
     /// Strategic merge patch: the key of list items; empty for none.
     pub patch_merge_key: &'static str,
     /// The published default as JSON; empty for none.
-    pub default: &'static str,
+    pub default: Str,
     /// The published values of an enumeration.
     pub enumeration: &'static [&'static str],
     /// The published format, such as `int32`; empty for none.
