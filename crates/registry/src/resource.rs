@@ -1,0 +1,217 @@
+//! A served resource as data: names, forms, schema, strategy, store. Built-in kinds and custom resources are the same
+//! thing here.
+
+use crate::fields::Fields;
+use crate::head::{Head, stored_bytes};
+use pintle_apimachinery::status::Result;
+use pintle_apimachinery::value::parse;
+use pintle_apimachinery::{GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource, Status, Str, Value};
+use pintle_kinds::Strategy;
+use pintle_schema::{Node, Schema, TypeId};
+use pintle_storage::{Key, Record, Revision, Storage};
+use std::sync::Arc;
+
+/// A strategy, whoever owns it.
+#[derive(Clone, Debug)]
+pub enum StrategyRef {
+    /// Of a built-in kind.
+    Static(&'static dyn Strategy),
+    /// Of a custom resource.
+    Shared(Arc<dyn Strategy>),
+}
+
+impl std::ops::Deref for StrategyRef {
+    type Target = dyn Strategy + 'static;
+    fn deref(&self) -> &(dyn Strategy + 'static) {
+        match self {
+            StrategyRef::Static(strategy) => *strategy,
+            StrategyRef::Shared(strategy) => &**strategy,
+        }
+    }
+}
+
+/// What is known of a resource's objects.
+#[derive(Clone, Debug)]
+pub enum Definition {
+    /// A type of the catalogue.
+    Builtin(TypeId),
+    /// A version of a CustomResourceDefinition.
+    Custom(Arc<crate::custom::CustomVersion>),
+}
+
+/// Where the objects of a resource lie, shared by its versions.
+#[derive(Debug)]
+pub struct Store {
+    /// Group and resource, for errors.
+    pub group_resource: GroupResource,
+    /// The storage of this resource: its watch cache, or the back end itself.
+    pub storage: Arc<dyn Storage>,
+    /// What all keys begin with, slash at the end: `/registry/pods/`.
+    pub root: Key,
+    /// The fields that selectors may name.
+    pub fields: Fields,
+    /// Objects vanish this long after their last write (events).
+    pub ttl: Option<std::time::Duration>,
+}
+
+impl Store {
+    /// The key of an object; `namespace` is empty for cluster-scoped ones.
+    pub fn key(&self, namespace: &str, name: &str) -> Key {
+        if namespace.is_empty() {
+            Key::new(format!("{}{name}", self.root))
+        } else {
+            Key::new(format!("{}{namespace}/{name}", self.root))
+        }
+    }
+
+    /// What the keys of a namespace begin with; of all when `namespace` is empty.
+    pub fn prefix(&self, namespace: &str) -> Key {
+        if namespace.is_empty() { self.root.clone() } else { Key::new(format!("{}{namespace}/", self.root)) }
+    }
+
+    /// Namespace (empty for cluster-scoped) and name of a key.
+    pub fn names<'k>(&self, key: &'k Key) -> (&'k str, &'k str) {
+        let rest = key.as_str().get(self.root.len()..).unwrap_or_default();
+        rest.split_once('/').unwrap_or(("", rest))
+    }
+
+    /// The head of a record.
+    pub fn head(&self, record: &Record) -> Arc<Head> {
+        Head::of(record, &self.fields)
+    }
+}
+
+/// One version of a resource, as it is served.
+#[derive(Debug)]
+pub struct Resource {
+    /// Group, version and plural.
+    pub gvr: GroupVersionResource,
+    /// Kind of its objects.
+    pub kind: GroupVersionKind,
+    /// Kind of its lists.
+    pub list_kind: Str,
+    /// Whether objects live in namespaces.
+    pub is_namespaced: bool,
+    /// The form on which the strategy works.
+    pub strategy_kind: GroupVersionKind,
+    /// The form that is stored.
+    pub stored_kind: GroupVersionKind,
+    /// Its rules.
+    pub strategy: StrategyRef,
+    /// Its schema.
+    pub definition: Definition,
+    /// Where its objects lie.
+    pub store: Arc<Store>,
+    /// Verbs, sorted.
+    pub verbs: Vec<Str>,
+    /// Subresources that are served.
+    pub subresources: Vec<Str>,
+    /// What discovery tells besides.
+    pub discovery: Discovery,
+}
+
+/// What discovery tells of a resource.
+#[derive(Clone, Debug, Default)]
+pub struct Discovery {
+    /// Singular name.
+    pub singular: Str,
+    /// Short names.
+    pub short_names: Vec<Str>,
+    /// Categories.
+    pub categories: Vec<Str>,
+    /// Hash of the storage version.
+    pub storage_version_hash: Str,
+}
+
+impl Resource {
+    /// Group and resource, for errors.
+    pub fn group_resource(&self) -> &GroupResource {
+        &self.store.group_resource
+    }
+
+    /// Whether this is a custom resource.
+    pub fn is_custom(&self) -> bool {
+        matches!(self.definition, Definition::Custom(_))
+    }
+
+    /// The place in a schema where an object of the served form begins.
+    pub fn node(&self) -> Node<'_> {
+        match &self.definition {
+            Definition::Builtin(id) => pintle_schema::builtin().root(*id),
+            Definition::Custom(custom) => custom.node(),
+        }
+    }
+
+    /// The schema of the served form.
+    pub fn schema(&self) -> &Schema {
+        self.node().schema
+    }
+
+    /// Whether the stored form is the served one.
+    pub fn is_stored_form(&self) -> bool {
+        self.kind == self.stored_kind
+    }
+
+    /// The object of a record in the served form, with its resourceVersion.
+    ///
+    /// # Errors
+    /// 500 when what is stored cannot be read or converted.
+    pub async fn object(&self, record: &Record) -> Result<Value> {
+        let object = self.stored_object(record)?;
+        self.convert(object, &self.stored_kind, &self.kind).await
+    }
+
+    /// The object of a record in the stored form, with its resourceVersion.
+    ///
+    /// # Errors
+    /// 500 when what is stored cannot be read.
+    pub fn stored_object(&self, record: &Record) -> Result<Value> {
+        let head = self.store.head(record);
+        let mut object = parse(head.bytes()).map_err(|why| {
+            Box::new(Status::internal(format!("the stored object at {} cannot be read: {why}", record.key)))
+        })?;
+        if let Definition::Custom(custom) = &self.definition {
+            custom.on_read(&mut object);
+        }
+        set_revision(&mut object, record.revision);
+        Ok(object)
+    }
+
+    /// The object in another of the resource's forms.
+    ///
+    /// # Errors
+    /// 500 when it cannot be converted.
+    pub async fn convert(&self, object: Value, from: &GroupVersionKind, to: &GroupVersionKind) -> Result<Value> {
+        if from == to {
+            return Ok(object);
+        }
+        match &self.definition {
+            Definition::Builtin(_) => {
+                let _ = from;
+                Ok(object)
+            }
+            Definition::Custom(custom) => custom.convert(object, &to.group_version()).await,
+        }
+    }
+
+    /// The bytes and head of an object in the stored form.
+    pub fn at_rest(&self, object: &Value) -> Head {
+        Head::new(stored_bytes(object), object, &self.store.fields)
+    }
+
+    /// Gives an object the apiVersion and kind of the served form where it says none.
+    pub fn set_kind(&self, object: &mut Value) {
+        object.set("apiVersion", self.kind.api_version());
+        object.set("kind", self.kind.kind.clone());
+    }
+
+    /// Whether `group_version` is one of the forms that a body may have.
+    pub fn accepts(&self, group_version: &GroupVersion) -> bool {
+        *group_version == self.gvr.group_version()
+    }
+}
+
+/// Sets `metadata.resourceVersion`.
+pub fn set_revision(object: &mut Value, revision: Revision) {
+    object.make("metadata").set("resourceVersion", revision.to_string());
+}
