@@ -2,7 +2,7 @@
 //! told, wrong types told in Go's words, zero values dropped or added by each field's rules, quantities and times
 //! brought to their canonical form.
 
-use crate::types::{Field, Node, Shape, ShapeId, TypeId};
+use crate::types::{Node, Shape, ShapeId, TypeId};
 use crate::{builtin, type_named};
 use base64::Engine as _;
 use pintle_apimachinery::quantity::Quantity;
@@ -34,7 +34,7 @@ pub fn zero_value(node: Node<'_>) -> Value {
         Shape::Quantity => Value::from("0"),
         Shape::Struct { id, .. } => {
             let ty = node.schema.ty(*id);
-            let members = node.schema.fields(ty).iter().filter(|f| is_always_written(node, f));
+            let members = node.schema.fields(ty).iter().filter(|f| node.schema.is_always_written(f));
             Value::Object(members.map(|f| (f.name.clone(), zero_value(node.with(f.shape)))).collect::<Object>())
         }
         Shape::Bytes
@@ -50,16 +50,6 @@ pub fn zero_value(node: Node<'_>) -> Value {
         | Shape::Map { .. }
         | Shape::Any => Value::Null,
     }
-}
-
-/// Whether Go's encoder writes the field even when it is zero: no pointer, and neither omitempty (which does nothing
-/// to structs) nor omitzero.
-fn is_always_written(node: Node<'_>, field: &Field) -> bool {
-    if field.is_pointer || field.omit_zero {
-        return false;
-    }
-    !field.omit_empty
-        || matches!(node.schema.shape(field.shape), Shape::Struct { .. } | Shape::Time | Shape::MicroTime | Shape::Quantity | Shape::IntOrString | Shape::Raw | Shape::FieldsV1)
 }
 
 /// The guide of a schema.
@@ -113,12 +103,10 @@ impl<'s> Guide for Walk<'s> {
             Shape::Struct { id, .. } => {
                 let schema = self.0.schema;
                 let Some(field) = schema.field(schema.ty(*id), key) else { return FieldGuide::Unknown };
-                let is_struct = matches!(schema.shape(field.shape), Shape::Struct { .. });
                 FieldGuide::Known {
                     guide: self.with(field.shape),
                     name: field.name.as_static_str(),
-                    omit_empty: !field.is_pointer
-                        && ((field.omit_empty && !is_struct) || (field.omit_zero && !is_struct)),
+                    omit_empty: schema.is_dropped_when_empty(field),
                     is_field: true,
                 }
             }
@@ -234,7 +222,7 @@ impl<'s> Guide for Walk<'s> {
         let Shape::Struct { id, .. } = self.0.shape() else { return };
         let schema = self.0.schema;
         for field in schema.fields(schema.ty(*id)) {
-            if is_always_written(self.0, field) && !members.iter().any(|(name, _)| *name == field.name) {
+            if schema.is_always_written(field) && !members.iter().any(|(name, _)| *name == field.name) {
                 members.push((field.name.clone(), zero_value(self.0.with(field.shape))));
             }
         }

@@ -268,6 +268,34 @@ impl Schema {
         fields.binary_search_by(|f| f.name.as_str().cmp(name)).ok().map(|idx| &fields[idx])
     }
 
+    /// Whether Go's encoder writes the field even when it is zero: no pointer, and neither omitempty (which does
+    /// nothing to structs) nor omitzero.
+    pub fn is_always_written(&self, field: &Field) -> bool {
+        if field.is_pointer || field.omit_zero {
+            return false;
+        }
+        !field.omit_empty
+            || matches!(
+                self.shape(field.shape),
+                Shape::Struct { .. }
+                    | Shape::Time
+                    | Shape::MicroTime
+                    | Shape::Quantity
+                    | Shape::IntOrString
+                    | Shape::Raw
+                    | Shape::FieldsV1
+            )
+    }
+
+    /// Whether Go's encoder leaves the field out when it is zero (`null`, `false`, `0`, `""`, `[]`, `{}`). An
+    /// omitzero struct is not among these: it goes when none of its members is left.
+    pub fn is_dropped_when_empty(&self, field: &Field) -> bool {
+        !field.is_pointer
+            && (field.omit_empty || field.omit_zero)
+            && !self.is_always_written(field)
+            && !matches!(self.shape(field.shape), Shape::Struct { .. })
+    }
+
     /// The place where a document of type `id` begins.
     pub fn root(&self, id: TypeId) -> Node<'_> {
         Node { schema: self, shape: self.ty(id).shape }
