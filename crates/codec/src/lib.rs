@@ -1,1 +1,3 @@
-//! Wire forms of objects: protobuf, YAML, watch frames.
+//! Wire forms of objects beside JSON: protobuf and YAML. Everything here is pure; media types are negotiated elsewhere.
+
+pub mod protobuf;
