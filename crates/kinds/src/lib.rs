@@ -4,6 +4,7 @@
 //!
 //! One folder per API group; [`strategy_for`] is the only place that knows them all.
 
+pub mod common;
 pub mod meta;
 pub mod strategy;
 

@@ -1,0 +1,21 @@
+//! What the rules of many kinds share: places in an object, checks of names, numbers, enumerations, addresses,
+//! selectors, resource amounts and claims, and equality as upstream means it.
+//!
+//! A check takes the place it looks at ([`At`]) and the list that its findings go to; it allocates nothing while all
+//! is well. The rules of one kind live in that kind's own module.
+
+pub mod at;
+pub mod checks;
+pub mod claim;
+pub mod diff;
+pub mod equality;
+pub mod goform;
+pub mod ip;
+pub mod resources;
+pub mod selectors;
+
+pub use at::At;
+pub use checks::{
+    dns1123_label, dns1123_subdomain, immutable, nonnegative, one_of, one_of_required, port_number,
+    port_number_or_name, positive, push_faults, qualified_name, required,
+};
