@@ -2,6 +2,7 @@
 //!
 //! Follows: apimachinery/pkg/api/validation/objectmeta.go (v0.35).
 
+use crate::strategy::MetadataRounds;
 use pintle_apimachinery::field::go_quote;
 use pintle_apimachinery::meta::{Meta, well_known};
 use pintle_apimachinery::names::{self, Faults};
@@ -24,7 +25,9 @@ pub fn validate(object: &Value, is_namespaced: bool, name_faults: impl Fn(&str, 
     let generate_name = metadata["generateName"].str_or_empty();
     if !generate_name.is_empty() {
         let field = path.child("generateName");
-        errors.extend(name_faults(generate_name, true).into_iter().map(|f| FieldError::invalid(&field, generate_name, f)));
+        errors.extend(
+            name_faults(generate_name, true).into_iter().map(|f| FieldError::invalid(&field, generate_name, f)),
+        );
     }
     let name_path = path.child("name");
     match object.name() {
@@ -42,6 +45,20 @@ pub fn validate(object: &Value, is_namespaced: bool, name_faults: impl Fn(&str, 
         (false, _) => errors.push(FieldError::forbidden(&namespace_path, "not allowed on this type")),
     }
     validate_common(metadata, &path, &mut errors);
+    errors
+}
+
+/// Validates the metadata of an update as all kinds have it, and repeats what it finds as often as the kind's own
+/// validation finds it again.
+pub fn validate_for_update(object: &Value, old: &Value, is_namespaced: bool, rounds: MetadataRounds) -> ErrorList {
+    let as_new = validate(object, is_namespaced, names::path_segment);
+    let as_update = validate_update(object, old);
+    if as_new.is_empty() && as_update.is_empty() {
+        return ErrorList::new();
+    }
+    let mut errors = [as_new.clone(), as_update.clone()].concat();
+    errors.extend((0..rounds.as_update).flat_map(|_| as_update.clone()));
+    errors.extend((0..rounds.as_new).flat_map(|_| as_new.clone()));
     errors
 }
 
@@ -95,7 +112,11 @@ pub fn validate_owner_references(owners: &Value, path: &Path<'_>) -> ErrorList {
         let text = |field: &str| owner[field].str_or_empty();
         let gv = pintle_apimachinery::GroupVersion::parse(text("apiVersion")).unwrap_or_default();
         if gv.version.is_empty() {
-            errors.push(FieldError::invalid(&path.child("apiVersion"), text("apiVersion"), "version must not be empty"));
+            errors.push(FieldError::invalid(
+                &path.child("apiVersion"),
+                text("apiVersion"),
+                "version must not be empty",
+            ));
         }
         for field in ["kind", "name", "uid"] {
             if text(field).is_empty() {
@@ -180,8 +201,12 @@ pub fn validate_update(object: &Value, old: &Value) -> ErrorList {
     let (new_meta, old_meta) = (object.metadata(), old.metadata());
     let mut errors = ErrorList::new();
     if object.is_terminating() {
-        let added: Vec<&str> =
-            object.finalizers().filter(|f| !old.has_finalizer(f)).collect::<std::collections::BTreeSet<_>>().into_iter().collect();
+        let added: Vec<&str> = object
+            .finalizers()
+            .filter(|f| !old.has_finalizer(f))
+            .collect::<std::collections::BTreeSet<_>>()
+            .into_iter()
+            .collect();
         if !added.is_empty() {
             let quoted: Vec<String> = added.iter().map(|f| go_quote(f)).collect();
             errors.push(FieldError::forbidden(

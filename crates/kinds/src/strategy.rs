@@ -37,6 +37,27 @@ pub struct RequestInfo<'a> {
 /// The fields that a field selector may name, each with the value it has in an object.
 pub type FieldTable = &'static [(&'static str, for<'v> fn(&'v Value) -> Cow<'v, str>)];
 
+/// How often the kind's own validation of an update looks at the metadata again. Every kind's metadata is checked by the
+/// common rules first; upstream tells what it finds there once more each time, so the answer repeats causes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MetadataRounds {
+    /// Checks of the new metadata by itself.
+    pub as_new: u8,
+    /// Checks of the change.
+    pub as_update: u8,
+}
+
+impl MetadataRounds {
+    /// What most kinds do on update.
+    pub const BOTH: MetadataRounds = MetadataRounds { as_new: 1, as_update: 1 };
+    /// What most status subresources do.
+    pub const UPDATE: MetadataRounds = MetadataRounds { as_new: 0, as_update: 1 };
+    /// Only the new metadata.
+    pub const NEW: MetadataRounds = MetadataRounds { as_new: 1, as_update: 0 };
+    /// None at all.
+    pub const NONE: MetadataRounds = MetadataRounds { as_new: 0, as_update: 0 };
+}
+
 /// How updates of a resource, or of one of its subresources, work.
 pub trait UpdateStrategy: Sync + Send + std::fmt::Debug {
     /// 1st. Puts back what the client may not change (status, or all but status) and raises the generation. Metadata
@@ -50,6 +71,12 @@ pub trait UpdateStrategy: Sync + Send + std::fmt::Debug {
     fn validate_update(&self, request: RequestInfo<'_>, object: &Value, old: &Value) -> ErrorList {
         let _ = (request, object, old);
         ErrorList::new()
+    }
+
+    /// How often [`UpdateStrategy::validate_update`] checks the metadata upstream, see
+    /// [`crate::meta::validate_for_update`].
+    fn metadata_rounds(&self) -> MetadataRounds {
+        MetadataRounds::BOTH
     }
 
     /// 3rd, if nothing was wrong. Texts for `Warning` headers.
@@ -138,6 +165,16 @@ pub trait Strategy: UpdateStrategy {
     /// Whether DELETE without a propagation policy orphans dependents.
     fn orphans_by_default(&self) -> bool {
         false
+    }
+
+    /// Whether DELETE answers the deleted object instead of a `Status`.
+    fn returns_deleted_object(&self) -> bool {
+        false
+    }
+
+    /// Whether owners, dependents and deletion finalizers mean anything to the kind. Events alone are not collected.
+    fn is_garbage_collected(&self) -> bool {
+        true
     }
 
     /// The grace period in seconds that a DELETE asking for `requested` seconds gets; `None` where the kind is deleted

@@ -40,9 +40,7 @@ impl Resource {
 
     /// Whether DELETE shows the deleted object instead of a Status.
     pub(crate) fn returns_deleted_object(&self) -> bool {
-        matches!(
-            (self.gvr.group.as_str(), self.gvr.resource.as_str()),
-            ("", "pods" | "services" | "serviceaccounts" | "resourcequotas" | "persistentvolumes" | "persistentvolumeclaims" | "podtemplates" | "replicationcontrollers")
-        )
+        self.strategy.returns_deleted_object()
+            || (self.gvr.group.is_empty() && matches!(self.gvr.resource.as_str(), "pods" | "podtemplates"))
     }
 }

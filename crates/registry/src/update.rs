@@ -320,10 +320,8 @@ impl Resource {
                 metadata.set(field, old_meta[field].clone());
             }
         }
-        let mut errors = pintle_kinds::meta::validate(object, self.is_namespaced, |name, _| {
-            pintle_apimachinery::names::path_segment(name, false)
-        });
-        errors.extend(pintle_kinds::meta::validate_update(object, old));
+        let rounds = rules.get().metadata_rounds();
+        let mut errors = pintle_kinds::meta::validate_for_update(object, old, self.is_namespaced, rounds);
         errors.extend(rules.get().validate_update(info, object, old));
         if !errors.is_empty() {
             return Err(Box::new(Status::invalid(&self.error_kind().group_kind(), object.name(), &errors)));

@@ -19,3 +19,8 @@ pub use checks::{
     dns1123_label, dns1123_subdomain, immutable, nonnegative, one_of, one_of_required, port_number,
     port_number_or_name, positive, push_faults, qualified_name, required,
 };
+
+/// How many bytes a field of bytes holds, which on the wire is base64.
+pub fn n_bytes(base64: &str) -> usize {
+    base64.trim_end_matches('=').len() * 3 / 4
+}

@@ -1,0 +1,10 @@
+//! IPAddresses.
+
+use crate::{Strategy, UpdateStrategy};
+
+/// The strategy of IPAddresses.
+#[derive(Debug)]
+pub struct IpAddress;
+
+impl UpdateStrategy for IpAddress {}
+impl Strategy for IpAddress {}
