@@ -4,10 +4,14 @@
 //! Not here: what a value means. Values are bytes; whoever writes them may keep what it has derived from them in the
 //! [`Note`] of a [`Record`], where all readers of that record find it.
 
+pub mod checkers;
+pub mod conformance;
 mod error;
+pub mod memory;
 mod record;
 
 pub use error::{Result, StorageError};
+pub use memory::MemoryStore;
 pub use record::{Event, Key, Note, Record, Revision};
 
 use async_trait::async_trait;
@@ -15,6 +19,10 @@ use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Bytes of one value. A larger one is refused with [`StorageError::TooLarge`] by the memory store and the embedded
+/// store; etcd has its own limit. Far above the 3 MiB that a request body may have, so that defaulting cannot reach it.
+pub const VALUE_BYTES_MAX: usize = 8 << 20;
 
 /// A value to be written.
 #[derive(Clone, Debug, Default)]
@@ -106,8 +114,18 @@ pub enum WatchItem {
     Progress(Revision),
 }
 
-/// A running watch. An error is its last item. Dropping it ends it and disturbs no other.
+/// A running watch. An error is its last item; it may also end without one, whenever the store has to begin anew: open
+/// it again from the revision last told. Dropping it ends it and disturbs no other.
 pub type WatchStream = BoxStream<'static, Result<WatchItem>>;
+
+/// How far a prefix has come, as told by a store that knows without asking anybody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Newest {
+    /// The revision of the newest change under the prefix, or a later one when the store cannot tell so exactly.
+    pub change: Revision,
+    /// Where the store stands: every write acknowledged before the question is in it.
+    pub current: Revision,
+}
 
 /// A store with one revision line.
 ///
@@ -174,7 +192,23 @@ pub trait Storage: Send + Sync + std::fmt::Debug + 'static {
     /// `Unavailable` when the back end does not answer.
     async fn current_revision(&self) -> Result<Revision>;
 
-    /// Forgets history: exact reads and watches from before `revision` answer `Expired` from now on. Live records stay.
+    /// How far a prefix has come, if the store knows that without asking anybody: who has every event up to `change`
+    /// has the state of the prefix at `current`. `None` means: ask [`Storage::current_revision`] and wait for
+    /// [`WatchItem::Progress`].
+    fn newest(&self, prefix: &Key) -> Option<Newest> {
+        let _ = prefix;
+        None
+    }
+
+    /// Asks that every open watch with [`WatchRequest::progress`] soon tells a [`WatchItem::Progress`] that covers at
+    /// least the revision at which the store stands now. Answers before they do.
+    ///
+    /// # Errors
+    /// `Unavailable` when the back end does not answer.
+    async fn request_progress(&self) -> Result<()>;
+
+    /// Forgets history: exact reads at, and watches since, anything before `revision` answer `Expired` from now on.
+    /// Live records stay, and so does everything after `revision`.
     ///
     /// # Errors
     /// `Expired` when that much is compacted already, `Future` when the revision lies ahead.
