@@ -230,6 +230,7 @@ fn emit_field(out: &mut String, field: &RawField, shape: usize) -> Result<(), Bo
     let enumeration: Vec<String> =
         field.enumeration.split(',').filter(|e| !e.is_empty()).map(|e| format!("{e:?}")).collect();
     let is_merge = field.patch_strategy.split(',').any(|s| s == "merge");
+    let is_replace = field.patch_strategy.split(',').any(|s| s == "replace");
     let retains_keys = field.patch_strategy.split(',').any(|s| s == "retainKeys");
     // the table gives bare words for some string defaults
     let default = match field.default.as_str() {
@@ -238,7 +239,7 @@ fn emit_field(out: &mut String, field: &RawField, shape: usize) -> Result<(), Bo
     };
     writeln!(
         out,
-        "Field {{ name: Str::const_new({:?}), shape: ShapeId({shape}), is_pointer: {}, omit_empty: {}, omit_zero: {}, is_required: {}, patch_merge: {is_merge}, patch_retain_keys: {retains_keys}, patch_merge_key: {:?}, default: Str::const_new({default:?}), enumeration: &[{}], format: {:?} }},",
+        "Field {{ name: Str::const_new({:?}), shape: ShapeId({shape}), is_pointer: {}, omit_empty: {}, omit_zero: {}, is_required: {}, patch_merge: {is_merge}, patch_replace: {is_replace}, patch_retain_keys: {retains_keys}, patch_merge_key: {:?}, default: Str::const_new({default:?}), enumeration: &[{}], format: {:?} }},",
         field.json,
         field.shape.starts_with('*'),
         has('e'),

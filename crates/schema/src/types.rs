@@ -132,8 +132,10 @@ pub struct Field {
     pub omit_zero: bool,
     /// Required by the published schema.
     pub is_required: bool,
-    /// Strategic merge patch: merge instead of replace.
+    /// Strategic merge patch: merge a list instead of replacing it.
     pub patch_merge: bool,
+    /// Strategic merge patch: replace an object instead of merging it.
+    pub patch_replace: bool,
     /// Strategic merge patch: drop what the patch does not name.
     pub patch_retain_keys: bool,
     /// Strategic merge patch: the key of list items; empty for none.
