@@ -1,1 +1,129 @@
-//! JSON patch, merge patch, strategic merge patch, server-side apply and field ownership.
+//! Patches and field ownership: JSON patch, merge patch, strategic merge patch, server-side apply and managedFields.
+//!
+//! Everything is a pure function over [`Value`](pintle_apimachinery::Value) and a place in a schema
+//! ([`Node`](pintle_schema::Node)); built-in kinds and custom resources differ only in their schema. No I/O, no clock:
+//! the time of a write comes in.
+//!
+//! # What a handler calls
+//!
+//! PATCH with one of the three patch types, on an object in the version of the request:
+//! ```text
+//! let decoded = patch::decode(PatchType::Merge, body, is_checked)?;        // once a request; is_checked: Warn or Strict
+//! let patched = decoded.patch.apply(&current, node)?;                      // once an attempt; not yet decoded along the schema
+//! ```
+//! `decoded.strict` holds what strict validation refuses in the patch itself; faults of the result are found when it is
+//! decoded along the schema, and told on field `patch` with `decoded.patch.shown(&patched)` as the value.
+//!
+//! Every write (create, update, patch; not apply) of an object with metadata, before mutating admission:
+//! ```text
+//! apply::update(&scope, live, &mut object, &Writer { manager, now });
+//! ```
+//! It sets `metadata.managedFields` of `object` and never fails. `live` is the stored object, `None` on create.
+//!
+//! Server-side apply:
+//! ```text
+//! let applied = apply::apply(&scope, live, &config, &Writer { manager, now }, force)?;
+//! if applied.is_changed { /* decode along the schema, default; errors: scope.conversion_failed(..) */ }
+//! ```
+//! `applied.object` carries its managedFields. When it is not changed it is the live object but for those.
+//!
+//! Before commit, where managedFields are the only change: `apply::keep_times(&live, &mut object)` takes new times
+//! back, so that a write that changes nothing stays one.
+//!
+//! A `Scope` says for which endpoint: kind and version, schema node, subresource, the fields the
+//! strategy resets (never owned through this endpoint), and how to see an object in the kind's other versions.
+//! `apply::scale` carries the ownership of `replicas` between a resource and its scale subresource.
+
+mod document;
+mod go;
+mod json_patch;
+mod merge_patch;
+mod strategic;
+#[cfg(test)]
+mod testing;
+
+pub use json_patch::{COPIED_BYTES_MAX, JsonPatch, OPERATIONS_MAX};
+pub use merge_patch::MergePatch;
+pub use strategic::StrategicPatch;
+
+use pintle_apimachinery::Value;
+use pintle_apimachinery::status::Result;
+use pintle_schema::Node;
+
+/// The three kinds of patch that are applied to an object as it is (server-side apply is the fourth).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatchType {
+    /// `application/json-patch+json`
+    Json,
+    /// `application/merge-patch+json`
+    Merge,
+    /// `application/strategic-merge-patch+json`; built-in kinds only.
+    Strategic,
+}
+
+/// A decoded patch: applied afresh to what each attempt of a write finds.
+#[derive(Clone, Debug)]
+pub enum Patch {
+    /// A list of operations.
+    Json(JsonPatch),
+    /// Members to set, and to remove by `null`.
+    Merge(MergePatch),
+    /// A merge patch that merges lists and obeys directives.
+    Strategic(StrategicPatch),
+}
+
+/// A patch and what strict validation refuses in it.
+#[derive(Clone, Debug)]
+pub struct Decoded {
+    /// The patch.
+    pub patch: Patch,
+    /// Texts of the faults (`duplicate field "data.k"`), empty where nothing is checked: an error on field `patch`
+    /// under strict validation, warnings otherwise.
+    pub strict: Vec<String>,
+}
+
+/// Reads a patch. `is_checked`: field validation is `Warn` or `Strict`, so that faults in the patch itself are wanted.
+///
+/// # Errors
+/// 400 when `body` is no patch of this type, 413 when a JSON patch has too many operations.
+pub fn decode(patch_type: PatchType, body: &[u8], is_checked: bool) -> Result<Decoded> {
+    let (patch, strict) = match patch_type {
+        PatchType::Json => {
+            let (patch, strict) = json_patch::decode(body, is_checked)?;
+            (Patch::Json(patch), strict)
+        }
+        PatchType::Merge => {
+            let (patch, strict) = merge_patch::decode(body, is_checked)?;
+            (Patch::Merge(patch), strict)
+        }
+        PatchType::Strategic => {
+            let (patch, strict) = strategic::decode(body, is_checked)?;
+            (Patch::Strategic(patch), strict)
+        }
+    };
+    Ok(Decoded { patch, strict })
+}
+
+impl Patch {
+    /// Applies the patch to a copy of `document`, which is in the version of the request and described by `node`. The
+    /// answer is not yet decoded along the schema: it may hold unknown fields, wrong types, even be no object.
+    ///
+    /// # Errors
+    /// 422 when a JSON patch cannot be done; 400, 422 or 500 (without a reason) for faults of a strategic merge patch.
+    pub fn apply(&self, document: &Value, node: Node<'_>) -> Result<Value> {
+        match self {
+            Patch::Json(patch) => patch.apply(document),
+            Patch::Merge(patch) => Ok(patch.apply(document)),
+            Patch::Strategic(patch) => patch.apply(document, node),
+        }
+    }
+
+    /// What upstream shows as the invalid value of field `patch` when the result cannot be decoded: the result, and of
+    /// a strategic merge patch the patch itself.
+    pub fn shown(&self, patched: &Value) -> String {
+        match self {
+            Patch::Json(_) | Patch::Merge(_) => patched.to_json_string(),
+            Patch::Strategic(patch) => go::v(&Value::Object(patch.patch.clone())),
+        }
+    }
+}
