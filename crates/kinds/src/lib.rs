@@ -23,6 +23,7 @@ pub mod resource;
 pub mod scheduling;
 pub mod storage;
 pub mod strategy;
+pub mod table;
 
 pub use strategy::{FieldTable, Generic, MetadataRounds, RequestInfo, Strategy, UpdateStrategy, UserInfo};
 
