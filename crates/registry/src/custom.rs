@@ -30,6 +30,29 @@ impl CustomVersion {
         Ok(object)
     }
 
+    /// Column definitions of its tables.
+    pub fn table_columns(&self) -> Value {
+        Value::array()
+    }
+
+    /// Cells of a row.
+    pub fn table_cells(&self, _object: &Value, _now: jiff::Timestamp) -> Vec<Value> {
+        Vec::new()
+    }
+
+    /// Reads what a patch made: the object, and the texts of what strict validation refuses.
+    ///
+    /// # Errors
+    /// What `refuse` makes of a fault.
+    pub fn decode_patched(
+        &self,
+        _resource: &Resource,
+        patched: Value,
+        _refuse: &dyn Fn(&str) -> Box<Status>,
+    ) -> Result<(Value, Vec<String>)> {
+        Ok((patched, Vec::new()))
+    }
+
     /// Reads a body.
     ///
     /// # Errors

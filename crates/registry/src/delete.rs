@@ -277,7 +277,7 @@ impl Resource {
     ///
     /// # Errors
     /// The first refusal.
-    pub async fn delete_collection(&self, call: &Call<'_>, options: &DeleteOptions, list: &ListOptions) -> Result<Vec<Arc<Record>>> {
+    pub async fn delete_collection(&self, call: &Call<'_>, options: &DeleteOptions, list: &ListOptions) -> Result<(Vec<Arc<Record>>, Revision)> {
         let listed = self.list(call, list).await?;
         for record in &listed.records {
             let (namespace, name) = self.store.names(&record.key);
@@ -288,7 +288,7 @@ impl Resource {
                 Err(status) => return Err(status),
             }
         }
-        Ok(listed.records)
+        Ok((listed.records, listed.revision))
     }
 }
 

@@ -4,6 +4,7 @@
 pub mod admit;
 mod allocate;
 pub mod call;
+pub mod catalog;
 pub mod create;
 pub mod custom;
 pub mod decode;
@@ -13,14 +14,17 @@ pub mod fields;
 pub mod head;
 pub mod options;
 mod ownership;
+pub mod patch;
 pub mod read;
 pub mod resource;
 pub mod select;
+pub mod tables;
 mod token;
 pub mod update;
 pub mod watch;
 
 pub use call::{Call, MayAlwaysCreate, MayCreate, World};
+pub use catalog::{Catalog, Served, StorageFactory};
 pub use create::{Answer, Written};
 pub use delete::Deleted;
 pub use head::Head;

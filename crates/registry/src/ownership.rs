@@ -15,3 +15,16 @@ pub(crate) fn on_write(
 ) {
     let _ = (resource, call, options, live, object);
 }
+
+/// Applies a configuration to the live object (server-side apply); the answer is in the served form, defaulted, its
+/// managedFields up to date.
+pub(crate) fn apply(
+    resource: &Resource,
+    call: &Call<'_>,
+    options: &WriteOptions,
+    body: &[u8],
+    live: Option<&Value>,
+) -> pintle_apimachinery::status::Result<Value> {
+    let _ = (resource, call, options, body, live);
+    Err(Box::new(pintle_apimachinery::Status::internal("server-side apply is not served yet")))
+}

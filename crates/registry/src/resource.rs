@@ -215,3 +215,13 @@ impl Resource {
 pub fn set_revision(object: &mut Value, revision: Revision) {
     object.make("metadata").set("resourceVersion", revision.to_string());
 }
+
+impl Resource {
+    /// The type of a built-in kind.
+    pub fn type_id(&self) -> Option<TypeId> {
+        match &self.definition {
+            Definition::Builtin(id) => Some(*id),
+            Definition::Custom(_) => None,
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Answers into bytes: objects, lists and watch events in every encoding and form. Whatever is made of a record is made
+//! at most once per revision where it pays (its JSON is cut from stored bytes, its protobuf kept beside it).
+
+use crate::negotiate::{Form, MetaVersion, Output};
+use bytes::Bytes;
+use jiff::Timestamp;
+use pintle_apimachinery::status::Result;
+use pintle_apimachinery::value::write_json_string;
+use pintle_apimachinery::{Status, Value, json};
+use pintle_codec::protobuf;
+use pintle_registry::decode::Media;
+use pintle_registry::resource::{Resource, set_revision};
+use pintle_storage::{Record, Revision};
+
+/// Keys of the wire forms that heads of records keep.
+mod form_key {
+    /// The protobuf message without envelope and without resourceVersion.
+    pub(super) const PROTOBUF: u32 = 1;
+}
+
+/// A value in an encoding.
+///
+/// # Errors
+/// 500 when it has no such form.
+pub fn value(object: &Value, output: &Output) -> Result<Bytes> {
+    match output.media {
+        Media::Json if output.pretty => Ok(Bytes::from(pretty_json(object))),
+        Media::Json => {
+            let mut out = object.to_json();
+            out.push(b'\n');
+            Ok(Bytes::from(out))
+        }
+        Media::Yaml => Ok(Bytes::from(object.to_json())),
+        Media::Protobuf => match protobuf::encode_object(object) {
+            Ok(bytes) => Ok(Bytes::from(bytes)),
+            Err(why) => Err(Box::new(Status::internal(why))),
+        },
+    }
+}
+
+/// JSON with two spaces of indentation, as `pretty=true` asks for.
+pub fn pretty_json(object: &Value) -> Vec<u8> {
+    let mut out = Vec::with_capacity(1024);
+    pretty(&mut out, object, 0);
+    out
+}
+
+fn pretty(out: &mut Vec<u8>, value: &Value, depth: usize) {
+    let newline = |out: &mut Vec<u8>, depth: usize| {
+        out.push(b'\n');
+        out.resize(out.len() + 2 * depth, b' ');
+    };
+    match value {
+        Value::Array(items) if !items.is_empty() => {
+            out.push(b'[');
+            for (idx, item) in items.iter().enumerate() {
+                if idx > 0 {
+                    out.push(b',');
+                }
+                newline(out, depth + 1);
+                pretty(out, item, depth + 1);
+            }
+            newline(out, depth);
+            out.push(b']');
+        }
+        Value::Object(object) if !object.is_empty() => {
+            out.push(b'{');
+            for (idx, (key, member)) in object.iter().enumerate() {
+                if idx > 0 {
+                    out.push(b',');
+                }
+                newline(out, depth + 1);
+                write_json_string(out, key);
+                out.extend_from_slice(b": ");
+                pretty(out, member, depth + 1);
+            }
+            newline(out, depth);
+            out.push(b'}');
+        }
+        other => pintle_apimachinery::value::write_value(out, other),
+    }
+}
+
+/// Shows objects of one resource in one output.
+#[derive(Clone, Copy, Debug)]
+pub struct Encoder<'r> {
+    /// Whose objects.
+    pub resource: &'r Resource,
+    /// How.
+    pub output: Output,
+    /// Ages in tables are relative to this.
+    pub now: Timestamp,
+    /// What a table's rows carry.
+    pub include: IncludeObject,
+}
+
+/// What `includeObject` asks a table's rows to carry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IncludeObject {
+    /// Nothing.
+    None,
+    /// The metadata.
+    #[default]
+    Metadata,
+    /// All of it.
+    Object,
+}
+
+impl Encoder<'_> {
+    /// Whether an object's JSON can be cut from its stored bytes.
+    fn is_cut(&self) -> bool {
+        self.output.media == Media::Json
+            && self.output.form == Form::Object
+            && self.resource.is_stored_form()
+            && !self.output.pretty
+            && !self.resource.is_custom()
+    }
+
+    /// A record as the answer to a request for one object.
+    ///
+    /// # Errors
+    /// 500 when what is stored cannot be shown.
+    pub async fn record(&self, record: &Record, revision: Revision) -> Result<Bytes> {
+        if self.is_cut() {
+            let head = self.resource.store.head(record);
+            let mut out = Vec::with_capacity(head.bytes().len() + 48);
+            head.write_object(&mut out, revision);
+            out.push(b'\n');
+            return Ok(Bytes::from(out));
+        }
+        let mut object = self.resource.object(record).await?;
+        set_revision(&mut object, revision);
+        self.object(&object)
+    }
+
+    /// An object (served form) as the answer to a request for one.
+    ///
+    /// # Errors
+    /// 500 when it cannot be shown.
+    pub fn object(&self, object: &Value) -> Result<Bytes> {
+        value(&self.transformed(object), &self.output)
+    }
+
+    /// The object in the form asked for.
+    fn transformed(&self, object: &Value) -> Value {
+        match self.output.form {
+            Form::Object => object.clone(),
+            Form::Partial(version) | Form::PartialList(version) => partial(object, version),
+            Form::Table(version) => {
+                let meta = json!({"resourceVersion": object["metadata"]["resourceVersion"].clone()});
+                let rows = vec![self.row(object, version)];
+                self.table(version, meta, rows, true)
+            }
+        }
+    }
+
+    /// A row of a table.
+    pub(crate) fn row(&self, object: &Value, version: MetaVersion) -> Value {
+        let cells = self.resource.table_cells(object, self.now);
+        let shown = match self.include {
+            IncludeObject::None => Value::Null,
+            IncludeObject::Metadata => partial(object, version),
+            IncludeObject::Object => object.clone(),
+        };
+        json!({"cells": Value::Array(cells), "object": shown})
+    }
+
+    /// A table of rows.
+    pub(crate) fn table(&self, version: MetaVersion, meta: Value, rows: Vec<Value>, with_columns: bool) -> Value {
+        let columns = if with_columns { self.resource.table_columns() } else { Value::Null };
+        json!({
+            "kind": "Table", "apiVersion": version.api_version(), "metadata": meta,
+            "columnDefinitions": columns, "rows": Value::Array(rows),
+        })
+    }
+
+    /// The protobuf message of a record, without envelope.
+    pub(crate) async fn message(&self, record: &Record) -> Result<Bytes> {
+        if self.resource.is_stored_form() {
+            let make = || encode_message(&self.resource.stored_object(record)?, self.resource);
+            return self.resource.store.head(record).form(form_key::PROTOBUF, make);
+        }
+        encode_message(&self.resource.object(record).await?, self.resource)
+    }
+
+    /// A record as an item of a JSON list, appended to `out`.
+    ///
+    /// # Errors
+    /// 500 when what is stored cannot be shown.
+    pub(crate) async fn write_json_item(&self, out: &mut Vec<u8>, record: &Record) -> Result<()> {
+        if self.is_cut() {
+            self.resource.store.head(record).write_item(out, record.revision);
+            return Ok(());
+        }
+        let mut object = self.resource.object(record).await?;
+        match self.output.form {
+            Form::Object if self.resource.is_custom() => {}
+            Form::Object => {
+                object.remove("apiVersion");
+                object.remove("kind");
+            }
+            Form::Partial(version) | Form::PartialList(version) => object = partial(&object, version),
+            Form::Table(version) => object = self.row(&object, version),
+        }
+        pintle_apimachinery::value::write_value(out, &object);
+        Ok(())
+    }
+}
+
+fn encode_message(object: &Value, resource: &Resource) -> Result<Bytes> {
+    let id = resource.type_id().ok_or_else(|| Box::new(Status::internal("custom resources have no protobuf form")))?;
+    protobuf::encode(object, id).map(Bytes::from).map_err(|why| Box::new(Status::internal(why)))
+}
+
+/// The PartialObjectMetadata of an object.
+pub fn partial(object: &Value, version: MetaVersion) -> Value {
+    json!({"kind": "PartialObjectMetadata", "apiVersion": version.api_version(), "metadata": object["metadata"].clone()})
+}

@@ -1,0 +1,30 @@
+//! What all requests share.
+
+use crate::metrics::Metrics;
+use pintle_apimachinery::env::Env;
+use pintle_auth::authn::Authenticator;
+use pintle_auth::authz::Chain;
+use pintle_registry::{Catalog, World};
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// The server's parts.
+#[derive(Debug)]
+pub struct State {
+    /// Clock and dice.
+    pub env: Env,
+    /// What is served.
+    pub catalog: Arc<Catalog>,
+    /// What operations share.
+    pub world: World,
+    /// Who asks.
+    pub authenticator: Authenticator,
+    /// What they may.
+    pub authorizer: Chain,
+    /// What was counted.
+    pub metrics: Metrics,
+    /// The checks of `/readyz` and its sisters.
+    pub health: crate::health::Health,
+    /// Turns true when the server begins to stop: watches end then.
+    pub stopping: watch::Receiver<bool>,
+}

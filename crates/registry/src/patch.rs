@@ -1,0 +1,152 @@
+//! PATCH: the four kinds of patches as ways to make the new object of an update.
+
+use crate::call::Call;
+use crate::create::{Written, check_numeric_version};
+use crate::options::{FieldValidation, WriteOptions};
+use crate::resource::{Definition, Resource};
+use crate::update::Updater;
+use async_trait::async_trait;
+use bytes::Bytes;
+use pintle_apimachinery::meta::Meta;
+use pintle_apimachinery::status::Result;
+use pintle_apimachinery::{FieldError, GroupKind, Path, Status, Value};
+
+/// What a PATCH body is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatchType {
+    /// `application/json-patch+json`.
+    Json,
+    /// `application/merge-patch+json`.
+    Merge,
+    /// `application/strategic-merge-patch+json`.
+    Strategic,
+    /// `application/apply-patch+yaml`.
+    Apply,
+}
+
+impl PatchType {
+    /// The patch type of a media type.
+    ///
+    /// # Errors
+    /// 415 when it is none, or none that the resource takes.
+    pub fn of_media_type(media_type: &str, is_custom: bool) -> Result<PatchType> {
+        match media_type {
+            "application/json-patch+json" => Ok(PatchType::Json),
+            "application/merge-patch+json" => Ok(PatchType::Merge),
+            "application/apply-patch+yaml" => Ok(PatchType::Apply),
+            "application/strategic-merge-patch+json" if !is_custom => Ok(PatchType::Strategic),
+            _ if is_custom => Err(Box::new(Status::unsupported_media_type(
+                "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
+            ))),
+            _ => Err(Box::new(
+                Status::unsupported_media_type("415: Unsupported Media Type")
+                    .with_details(pintle_apimachinery::status::Details::default()),
+            )),
+        }
+    }
+}
+
+/// A patch to be applied, read when its first use needs it.
+#[derive(Debug)]
+pub struct Patch {
+    kind: PatchType,
+    bytes: Bytes,
+    validation: FieldValidation,
+    options: WriteOptions,
+}
+
+impl Patch {
+    /// The patch of a body.
+    ///
+    /// # Errors
+    /// None now; the body's faults are told when it is applied, as upstream does.
+    pub fn new(kind: PatchType, bytes: Bytes, options: &WriteOptions) -> Result<Patch> {
+        Ok(Patch { kind, bytes, validation: options.field_validation, options: options.clone() })
+    }
+
+    /// Applies a JSON, merge or strategic patch to `existing` (served form).
+    fn patched(&self, call: &Call<'_>, resource: &Resource, existing: &Value) -> Result<Value> {
+        let kind = match self.kind {
+            PatchType::Json => pintle_patch::PatchType::Json,
+            PatchType::Merge => pintle_patch::PatchType::Merge,
+            PatchType::Strategic => pintle_patch::PatchType::Strategic,
+            PatchType::Apply => return Err(Box::new(Status::internal("an apply is no patch of this kind"))),
+        };
+        let is_checked = self.validation != FieldValidation::Ignore;
+        let decoded = pintle_patch::decode(kind, &self.bytes, is_checked)?;
+        let patched = decoded.patch.apply(existing, resource.node())?;
+        let refuse = |why: &str| {
+            let shown = decoded.patch.shown(&patched);
+            let error = FieldError::invalid(&Path::new("patch"), &shown, why);
+            Box::new(Status::invalid(&GroupKind::default(), "", &vec![error]))
+        };
+        let (mut object, faults) = match &resource.definition {
+            Definition::Builtin(id) => {
+                let parsed =
+                    pintle_schema::decode_value(&patched, *id).map_err(|why| refuse(&why.message))?;
+                if let Some(why) = &parsed.issues.wrong_type {
+                    return Err(refuse(why));
+                }
+                let faults: Vec<String> = parsed.issues.strict.iter().map(ToString::to_string).collect();
+                (parsed.value, faults)
+            }
+            Definition::Custom(custom) => custom.decode_patched(resource, patched.clone(), &refuse)?,
+        };
+        let faults: Vec<String> = decoded.strict.iter().cloned().chain(faults).collect();
+        match self.validation {
+            FieldValidation::Ignore => {}
+            FieldValidation::Warn => call.warnings.lock().extend(faults),
+            FieldValidation::Strict if faults.is_empty() => {}
+            FieldValidation::Strict => {
+                return Err(refuse(&format!("strict decoding error: {}", faults.join(", "))));
+            }
+        }
+        resource.strategy.set_defaults(&mut object);
+        Ok(object)
+    }
+}
+
+#[async_trait]
+impl Updater for Patch {
+    async fn updated(&self, call: &Call<'_>, resource: &Resource, existing: Option<&Value>) -> Result<Value> {
+        if self.kind == PatchType::Apply {
+            return crate::ownership::apply(resource, call, &self.options, &self.bytes, existing);
+        }
+        let Some(existing) = existing else {
+            return Err(Box::new(Status::not_found(resource.group_resource(), call.name)));
+        };
+        let mut object = self.patched(call, resource, existing)?;
+        check_patched(call, resource, existing, &mut object)?;
+        Ok(object)
+    }
+
+    fn owns_fields(&self) -> bool {
+        self.kind == PatchType::Apply
+    }
+
+    fn may_create(&self) -> bool {
+        self.kind == PatchType::Apply
+    }
+
+    fn options_kind(&self) -> &'static str {
+        "PatchOptions"
+    }
+}
+
+/// What a patch may not make of an object.
+fn check_patched(call: &Call<'_>, resource: &Resource, existing: &Value, object: &mut Value) -> Result<()> {
+    let _ = existing;
+    check_numeric_version(object.resource_version())?;
+    resource.check_namespace(call.namespace, object)?;
+    resource.check_name(call, object)
+}
+
+impl Resource {
+    /// Patches an object.
+    ///
+    /// # Errors
+    /// Whatever refuses it.
+    pub async fn patch(&self, call: &Call<'_>, patch: &Patch, options: &WriteOptions) -> Result<Written> {
+        self.update_with(call, patch, options).await
+    }
+}
