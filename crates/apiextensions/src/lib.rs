@@ -2,11 +2,17 @@
 //! validate, rules in CEL, columns, scale, selectable fields, conversion, the strategy of the instances.
 //!
 //! Everything here is pure: no storage, no HTTP, no clock. The registry holds one [`CompiledDefinition`] per definition
-//! and asks it; controllers hold definitions and ask [`conditions`].
+//! and asks it.
 
+pub mod columns;
 pub mod jsonpath;
+pub mod scale;
+pub mod strategy;
 pub mod structural;
+pub mod version;
 
 /// CEL, for those who know this crate only.
 pub use pintle_cel as cel;
+pub use strategy::CustomResourceStrategy;
 pub use structural::Structural;
+pub use version::{CompiledDefinition, CompiledVersion};

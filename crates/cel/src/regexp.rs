@@ -146,7 +146,8 @@ impl<'p> Parser<'p> {
             '{' => match counts(self.rest) {
                 None => self.literal('{'),
                 Some((min, max, len)) => {
-                    let is_too_large = min > REPEAT_COUNT_MAX || max.is_some_and(|max| max > REPEAT_COUNT_MAX || max < min);
+                    let is_too_large =
+                        min > REPEAT_COUNT_MAX || max.is_some_and(|max| max > REPEAT_COUNT_MAX || max < min);
                     if is_too_large {
                         return Err(error("invalid repeat count", &self.rest[..len]));
                     }
@@ -227,7 +228,7 @@ impl<'p> Parser<'p> {
                     has_minus = true;
                     has_flag = false;
                 }
-                ':' | ')' if !(has_minus && !has_flag) => {
+                ':' | ')' if !has_minus || has_flag => {
                     if c == ':' {
                         self.open.push(self.last);
                         self.last = Last::Nothing;
@@ -296,7 +297,9 @@ fn counts(text: &str) -> Option<(u32, Option<u32>, usize)> {
     let inner = &text[1..end];
     let number = |digits: &str| {
         // Go reads `01` as two things
-        let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) && (digits.len() == 1 || !digits.starts_with('0'));
+        let is_number = !digits.is_empty()
+            && digits.bytes().all(|b| b.is_ascii_digit())
+            && (digits.len() == 1 || !digits.starts_with('0'));
         is_number.then(|| digits.parse().unwrap_or(u32::MAX))
     };
     let (min, max) = match inner.split_once(',') {
@@ -309,7 +312,10 @@ fn counts(text: &str) -> Option<(u32, Option<u32>, usize)> {
 
 /// Appends a character that stands for itself.
 fn write_literal(out: &mut String, c: char) {
-    if matches!(c, '\\' | '.' | '+' | '*' | '?' | '(' | ')' | '|' | '[' | ']' | '{' | '}' | '^' | '$' | '#' | '&' | '-' | '~') {
+    if matches!(
+        c,
+        '\\' | '.' | '+' | '*' | '?' | '(' | ')' | '|' | '[' | ']' | '{' | '}' | '^' | '$' | '#' | '&' | '-' | '~'
+    ) {
         out.push('\\');
     }
     out.push(c);

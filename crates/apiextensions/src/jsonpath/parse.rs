@@ -127,7 +127,8 @@ impl<'t> Parser<'t> {
             self.steps.push(union);
             return Ok(());
         }
-        let quoted = inner.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')).filter(|name| !name.contains('\''));
+        let quoted =
+            inner.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')).filter(|name| !name.contains('\''));
         if let Some(name) = quoted {
             let nested = self.nested(&format!(".{name}"))?;
             self.steps.extend(nested.steps);

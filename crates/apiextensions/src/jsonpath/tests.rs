@@ -3,7 +3,9 @@ use pintle_apimachinery::json;
 
 fn find(path: &str) -> String {
     let object = json!({"a": {"b.c": 1, "l": [{"x": "p", "n": 1}, {"x": "q", "n": 2}, {"n": 3}]}, "e": [], "s": "t"});
-    match JsonPath::parse(path).and_then(|path| path.find(&object).map(|v| v.into_iter().map(text_of).collect::<Vec<_>>())) {
+    match JsonPath::parse(path)
+        .and_then(|path| path.find(&object).map(|v| v.into_iter().map(text_of).collect::<Vec<_>>()))
+    {
         Ok(found) => found.join(" "),
         Err(why) => format!("! {why}"),
     }

@@ -112,10 +112,8 @@ fn compile_checks(schema: &Value) -> Result<Checks, String> {
         multiple_of: number("multipleOf"),
         max_length: int("maxLength"),
         min_length: int("minLength"),
-        pattern: (!pattern.is_empty()).then(|| Pattern {
-            text: Str::new(pattern),
-            compiled: Regexp::new(pattern).map_err(|e| e.to_string()),
-        }),
+        pattern: (!pattern.is_empty())
+            .then(|| Pattern { text: Str::new(pattern), compiled: Regexp::new(pattern).map_err(|e| e.to_string()) }),
         max_items: int("maxItems"),
         min_items: int("minItems"),
         unique_items: schema["uniqueItems"].is_true(),

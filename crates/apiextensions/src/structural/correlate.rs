@@ -54,7 +54,8 @@ impl<'v> Correlated<'v> {
             }
             (Value::Object(old), Value::Object(new)) => {
                 // what the schema does not know counts as changed, as upstream's does
-                old.len() == new.len() && new.keys().all(|key| self.key(key).is_some_and(|member| member.is_unchanged()))
+                old.len() == new.len()
+                    && new.keys().all(|key| self.key(key).is_some_and(|member| member.is_unchanged()))
             }
             (old, new) => old == new,
         }

@@ -136,7 +136,10 @@ fn is_mac(text: &str) -> bool {
 
 fn is_isbn10(text: &str) -> bool {
     let clean: Vec<u8> = text.bytes().filter(|b| !b.is_ascii_whitespace() && *b != b'-').collect();
-    if clean.len() != 10 || !clean[..9].iter().all(u8::is_ascii_digit) || !(clean[9].is_ascii_digit() || clean[9] == b'X') {
+    if clean.len() != 10
+        || !clean[..9].iter().all(u8::is_ascii_digit)
+        || !(clean[9].is_ascii_digit() || clean[9] == b'X')
+    {
         return false;
     }
     let digit = |b: u8| if b == b'X' { 10 } else { u32::from(b - b'0') };
@@ -208,9 +211,9 @@ fn is_duration(text: &str) -> bool {
             return false;
         }
         let unit = found[2].to_lowercase();
-        is_found |= DURATION_UNITS.iter().any(|names| {
-            names.contains(&unit.as_str()) || names.last().is_some_and(|last| unit.starts_with(last))
-        });
+        is_found |= DURATION_UNITS
+            .iter()
+            .any(|names| names.contains(&unit.as_str()) || names.last().is_some_and(|last| unit.starts_with(last)));
     }
     is_found
 }

@@ -268,4 +268,3 @@ fn validate_metadata(path: &Path<'_>, metadata: &Value, errors: &mut ErrorList) 
         error
     }));
 }
-

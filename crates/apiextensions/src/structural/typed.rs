@@ -44,6 +44,7 @@ fn field(name: &str, shape: ShapeId) -> Field {
         is_required: false,
         patch_merge: false,
         patch_retain_keys: false,
+        patch_replace: false,
         patch_merge_key: "",
         default: Str::const_new(""),
         enumeration: &[],

@@ -262,7 +262,11 @@ pub fn parse_v4_sloppy(text: &str) -> Option<Ipv4Addr> {
             return None;
         }
         // more than three digits can still be a small number
-        *octet = part.trim_start_matches('0').parse().or_else(|_| if part.bytes().all(|b| b == b'0') { Ok(0) } else { Err(()) }).ok()?;
+        *octet = part
+            .trim_start_matches('0')
+            .parse()
+            .or_else(|_| if part.bytes().all(|b| b == b'0') { Ok(0) } else { Err(()) })
+            .ok()?;
     }
     parts.next().is_none().then(|| Ipv4Addr::from(octets))
 }
@@ -304,11 +308,19 @@ mod tests {
     fn prefixes() {
         let prefix = parse_prefix("10.1.2.3/8").unwrap();
         assert_eq!(prefix.masked().to_string(), "10.0.0.0/8");
-        assert!(prefix.contains(&parse_addr("10.255.0.1").unwrap()) && !prefix.contains(&parse_addr("11.0.0.1").unwrap()));
+        assert!(
+            prefix.contains(&parse_addr("10.255.0.1").unwrap()) && !prefix.contains(&parse_addr("11.0.0.1").unwrap())
+        );
         assert_eq!(parse_prefix("::1/0").unwrap().masked().to_string(), "::/0");
         assert_eq!(parse_prefix("1.2.3.4").unwrap_err(), "netip.ParsePrefix(\"1.2.3.4\"): no '/'");
-        assert_eq!(parse_prefix("1.2.3.4/33").unwrap_err(), "netip.ParsePrefix(\"1.2.3.4/33\"): prefix length out of range");
-        assert_eq!(parse_prefix("1.2.3.4/08").unwrap_err(), "netip.ParsePrefix(\"1.2.3.4/08\"): bad bits after slash: \"08\"");
+        assert_eq!(
+            parse_prefix("1.2.3.4/33").unwrap_err(),
+            "netip.ParsePrefix(\"1.2.3.4/33\"): prefix length out of range"
+        );
+        assert_eq!(
+            parse_prefix("1.2.3.4/08").unwrap_err(),
+            "netip.ParsePrefix(\"1.2.3.4/08\"): bad bits after slash: \"08\""
+        );
         assert_eq!(parse_v4_sloppy("010.000.0.1").map(|a| a.to_string()).as_deref(), Some("10.0.0.1"));
     }
 }

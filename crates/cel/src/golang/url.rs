@@ -102,8 +102,7 @@ fn parse_authority(url: &mut Url, authority: &str) -> Result<(), String> {
     };
     url.host = parse_host(&url.scheme, host)?;
     if let Some(user) = user {
-        let is_valid =
-            user.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._:~!$&'()*+,;=%@".contains(&b));
+        let is_valid = user.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._:~!$&'()*+,;=%@".contains(&b));
         if !is_valid {
             return Err("net/url: invalid userinfo".to_owned());
         }

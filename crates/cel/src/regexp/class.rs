@@ -67,31 +67,30 @@ pub(super) fn parse_class(text: &str) -> Result<(Class, &str), RegexpError> {
             Some(_) => {}
         }
         is_first = false;
-        if rest.starts_with("[:") {
-            if let Some(end) = rest.find(":]") {
-                let name = &rest[..end + 2];
-                class.push_named(posix_class(name)?);
-                rest = &rest[name.len()..];
-                continue;
-            }
+        if rest.starts_with("[:")
+            && let Some(end) = rest.find(":]")
+        {
+            let name = &rest[..end + 2];
+            class.push_named(posix_class(name)?);
+            rest = &rest[name.len()..];
+            continue;
         }
-        if rest.starts_with('\\') {
-            if let Some((named, after)) = perl_class(rest)? {
-                class.push_named(named);
-                rest = after;
-                continue;
-            }
+        if rest.starts_with('\\')
+            && let Some((named, after)) = perl_class(rest)?
+        {
+            class.push_named(named);
+            rest = after;
+            continue;
         }
         let start = rest;
         let (lo, after) = class_char(rest, text)?;
         rest = after;
         let mut hi = lo;
-        if let Some(after_dash) = rest.strip_prefix('-') {
-            if !after_dash.is_empty() && !after_dash.starts_with(']') {
-                let (end, after) = class_char(after_dash, text)?;
-                hi = end;
-                rest = after;
-            }
+        let after_dash = rest.strip_prefix('-').filter(|after| !after.is_empty() && !after.starts_with(']'));
+        if let Some(after_dash) = after_dash {
+            let (end, after) = class_char(after_dash, text)?;
+            hi = end;
+            rest = after;
         }
         if hi < lo {
             return Err(error("invalid character class range", &start[..start.len() - rest.len()]));

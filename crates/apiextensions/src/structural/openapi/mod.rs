@@ -145,7 +145,13 @@ impl Validator {
         if is_fit { Outcome::matched() } else { Outcome::of(Fault::wrong_type(place, names, ty.as_str())) }
     }
 
-    fn check_junctors(&self, checks: &Checks, value: &Value, old: Option<Correlated<'_>>, place: &Place<'_>) -> Outcome {
+    fn check_junctors(
+        &self,
+        checks: &Checks,
+        value: &Value,
+        old: Option<Correlated<'_>>,
+        place: &Place<'_>,
+    ) -> Outcome {
         let mut outcome = Outcome::default();
         // branches are no places of their own: nothing is dropped there as unchanged
         let check = |branch: &Structural| self.check_all(branch, value, old, place);
@@ -215,12 +221,19 @@ impl Validator {
             first_valid.into_iter().for_each(|result| outcome.merge(result));
             return;
         }
-        let found = if n_valid == 0 { "Found none valid".to_owned() } else { format!("Found {n_valid} valid alternatives") };
+        let found =
+            if n_valid == 0 { "Found none valid".to_owned() } else { format!("Found {n_valid} valid alternatives") };
         outcome.add(Fault::junctor(place, &format!("must validate one and only one schema (oneOf). {found}")));
         best.into_iter().for_each(|result| outcome.merge(result));
     }
 
-    fn check_list(&self, schema: &Structural, items: &[Value], old: Option<Correlated<'_>>, place: &Place<'_>) -> Outcome {
+    fn check_list(
+        &self,
+        schema: &Structural,
+        items: &[Value],
+        old: Option<Correlated<'_>>,
+        place: &Place<'_>,
+    ) -> Outcome {
         let mut outcome = Outcome::default();
         if let Some(schema) = schema.items.as_deref() {
             for (idx, item) in items.iter().enumerate() {
@@ -233,7 +246,13 @@ impl Validator {
         outcome
     }
 
-    fn check_object(&self, schema: &Structural, object: &Object, old: Option<Correlated<'_>>, place: &Place<'_>) -> Outcome {
+    fn check_object(
+        &self,
+        schema: &Structural,
+        object: &Object,
+        old: Option<Correlated<'_>>,
+        place: &Place<'_>,
+    ) -> Outcome {
         let mut outcome = Outcome::default();
         let checks = schema.checks();
         let n_members = i64::try_from(object.len()).unwrap_or(i64::MAX);

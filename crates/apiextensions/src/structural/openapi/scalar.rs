@@ -119,7 +119,8 @@ pub(super) fn is_json_integer(f: f64) -> bool {
 
 /// Membership in an enumeration.
 pub(super) fn check_enum(checks: &Checks, value: &Value, place: &Place<'_>) -> Outcome {
-    let is_member = checks.enumeration.is_empty() || checks.enumeration.iter().any(|member| is_enum_equal(value, member));
+    let is_member =
+        checks.enumeration.is_empty() || checks.enumeration.iter().any(|member| is_enum_equal(value, member));
     if is_member { Outcome::default() } else { Outcome::of(Fault::not_supported(place, value, &checks.enumeration)) }
 }
 
