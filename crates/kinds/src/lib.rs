@@ -24,6 +24,8 @@ pub mod scheduling;
 pub mod storage;
 pub mod strategy;
 pub mod table;
+#[cfg(test)]
+mod testing;
 
 pub use strategy::{FieldTable, Generic, MetadataRounds, RequestInfo, Strategy, UpdateStrategy, UserInfo};
 

@@ -2,7 +2,8 @@
 //!
 //! Follows: apimachinery/pkg/api/validation/objectmeta.go (v0.35).
 
-use crate::strategy::MetadataRounds;
+use crate::common::goform;
+use crate::strategy::{MetadataRounds, Strategy};
 use pintle_apimachinery::field::go_quote;
 use pintle_apimachinery::meta::{Meta, well_known};
 use pintle_apimachinery::names::{self, Faults};
@@ -48,18 +49,47 @@ pub fn validate(object: &Value, is_namespaced: bool, name_faults: impl Fn(&str, 
     errors
 }
 
+/// Validates the metadata of a new object by its kind's rules.
+pub fn validate_for_create(object: &Value, is_namespaced: bool, strategy: &dyn Strategy) -> ErrorList {
+    let mut errors = validate(object, is_namespaced, |name, is_prefix| strategy.name_faults(name, is_prefix));
+    if strategy.metadata_rounds().checks_finalizers {
+        errors.extend(unqualified_finalizers(object));
+    }
+    errors
+}
+
 /// Validates the metadata of an update as all kinds have it, and repeats what it finds as often as the kind's own
 /// validation finds it again.
 pub fn validate_for_update(object: &Value, old: &Value, is_namespaced: bool, rounds: MetadataRounds) -> ErrorList {
     let as_new = validate(object, is_namespaced, names::path_segment);
     let as_update = validate_update(object, old);
-    if as_new.is_empty() && as_update.is_empty() {
+    let finalizers = if rounds.checks_finalizers { unqualified_finalizers(object) } else { ErrorList::new() };
+    if as_new.is_empty() && as_update.is_empty() && finalizers.is_empty() {
         return ErrorList::new();
     }
     let mut errors = [as_new.clone(), as_update.clone()].concat();
-    errors.extend((0..rounds.as_update).flat_map(|_| as_update.clone()));
-    errors.extend((0..rounds.as_new).flat_map(|_| as_new.clone()));
+    errors.extend((0..rounds.as_update).flat_map(|_| [as_update.clone(), finalizers.clone()].concat()));
+    errors.extend((0..rounds.as_new).flat_map(|_| [as_new.clone(), finalizers.clone()].concat()));
     errors
+}
+
+/// Finalizers that are neither qualified names nor among the few that everybody knows.
+fn unqualified_finalizers(object: &Value) -> ErrorList {
+    let metadata = Path::new("metadata");
+    let path = metadata.child("finalizers");
+    let finalizers = object.finalizers().enumerate();
+    finalizers.filter_map(|(idx, finalizer)| unqualified_finalizer(finalizer, &path.index(idx))).collect()
+}
+
+/// The finalizer of namespaces: it holds them until their contents are gone.
+pub const FINALIZER_KUBERNETES: &str = "kubernetes";
+
+/// A finalizer that is neither a qualified name nor among the few that everybody knows.
+pub fn unqualified_finalizer(finalizer: &str, path: &Path<'_>) -> Option<FieldError> {
+    let known = [FINALIZER_KUBERNETES, well_known::FINALIZER_ORPHAN, well_known::FINALIZER_FOREGROUND];
+    let is_fine = finalizer.contains('/') || known.contains(&finalizer);
+    let rule = "name is neither a standard finalizer name nor is it fully qualified";
+    (!is_fine).then(|| FieldError::invalid(path, finalizer, rule))
 }
 
 fn validate_common(metadata: &Value, path: &Path<'_>, errors: &mut ErrorList) {
@@ -124,16 +154,19 @@ pub fn validate_owner_references(owners: &Value, path: &Path<'_>) -> ErrorList {
             }
         }
         if text("apiVersion") == "v1" && text("kind") == "Event" {
-            errors.push(FieldError::invalid(path, owner, "/v1, Kind=Event is disallowed from being an owner"));
+            let error = FieldError::invalid(path, "", "/v1, Kind=Event is disallowed from being an owner");
+            errors.push(FieldError { shown: Some(goform::compact(owner, "meta/v1.OwnerReference")), ..error });
         }
         if owner["controller"].is_true() {
             let this = format!("{}/{}", text("kind"), text("name"));
             match &controller {
-                Some(first) => errors.push(FieldError::invalid(
-                    path,
-                    owners,
-                    format!("Only one reference can have Controller set to true. Found \"true\" in references for {first} and {this}"),
-                )),
+                Some(first) => {
+                    let rule = format!(
+                        "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {this}"
+                    );
+                    let shown = goform::compact(owners, "[]meta/v1.OwnerReference");
+                    errors.push(FieldError { shown: Some(shown), ..FieldError::invalid(path, "", rule) });
+                }
                 None => controller = Some(this),
             }
         }

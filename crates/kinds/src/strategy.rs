@@ -37,25 +37,34 @@ pub struct RequestInfo<'a> {
 /// The fields that a field selector may name, each with the value it has in an object.
 pub type FieldTable = &'static [(&'static str, for<'v> fn(&'v Value) -> Cow<'v, str>)];
 
-/// How often the kind's own validation of an update looks at the metadata again. Every kind's metadata is checked by the
-/// common rules first; upstream tells what it finds there once more each time, so the answer repeats causes.
+/// How the kind's own validation looks at the metadata. Every kind's metadata is checked by common rules; on update
+/// those come first, and upstream tells what it finds there once more each time that it looks again, so the answer
+/// repeats causes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MetadataRounds {
-    /// Checks of the new metadata by itself.
+    /// Checks of the new metadata by itself, on update.
     pub as_new: u8,
-    /// Checks of the change.
+    /// Checks of the change, on update.
     pub as_update: u8,
+    /// Whether finalizers must be qualified or standard names.
+    pub checks_finalizers: bool,
 }
 
 impl MetadataRounds {
     /// What most kinds do on update.
-    pub const BOTH: MetadataRounds = MetadataRounds { as_new: 1, as_update: 1 };
+    pub const BOTH: MetadataRounds = MetadataRounds { as_new: 1, as_update: 1, checks_finalizers: true };
     /// What most status subresources do.
-    pub const UPDATE: MetadataRounds = MetadataRounds { as_new: 0, as_update: 1 };
+    pub const UPDATE: MetadataRounds = MetadataRounds { as_new: 0, as_update: 1, checks_finalizers: true };
     /// Only the new metadata.
-    pub const NEW: MetadataRounds = MetadataRounds { as_new: 1, as_update: 0 };
+    pub const NEW: MetadataRounds = MetadataRounds { as_new: 1, as_update: 0, checks_finalizers: true };
     /// None at all.
-    pub const NONE: MetadataRounds = MetadataRounds { as_new: 0, as_update: 0 };
+    pub const NONE: MetadataRounds = MetadataRounds { as_new: 0, as_update: 0, checks_finalizers: false };
+
+    /// The same with any finalizer that is well-formed.
+    #[must_use]
+    pub const fn any_finalizers(self) -> MetadataRounds {
+        MetadataRounds { checks_finalizers: false, ..self }
+    }
 }
 
 /// How updates of a resource, or of one of its subresources, work.
@@ -144,7 +153,7 @@ pub trait Strategy: UpdateStrategy {
 
     /// How a subresource that updates the same object works (`status`, `ephemeralcontainers`, `resize`, `approval`,
     /// `finalize`); `None` where there is none.
-    fn subresource(&self, name: &str) -> Option<&dyn UpdateStrategy> {
+    fn subresource(&self, name: &str) -> Option<&'static dyn UpdateStrategy> {
         let _ = name;
         None
     }

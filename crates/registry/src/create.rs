@@ -169,9 +169,7 @@ impl Resource {
     pub(crate) fn before_create(&self, call: &Call<'_>, object: &mut Value) -> Result<()> {
         let info = call.info();
         self.strategy.prepare_for_create(info, object);
-        let mut errors = pintle_kinds::meta::validate(object, self.is_namespaced, |name, is_prefix| {
-            self.strategy.name_faults(name, is_prefix)
-        });
+        let mut errors = pintle_kinds::meta::validate_for_create(object, self.is_namespaced, &*self.strategy);
         errors.extend(self.strategy.validate(info, object));
         if !errors.is_empty() {
             return Err(Box::new(Status::invalid(&self.error_kind().group_kind(), object.name(), &errors)));

@@ -3,7 +3,6 @@
 
 pub mod admit;
 mod allocate;
-pub mod bootstrap;
 pub mod call;
 pub mod catalog;
 pub mod create;
@@ -13,7 +12,6 @@ pub mod delete;
 pub mod errors;
 pub mod fields;
 pub mod head;
-pub mod lookup;
 pub mod options;
 mod ownership;
 pub mod patch;

@@ -2,7 +2,7 @@
 //! told, wrong types told in Go's words, zero values dropped or added by each field's rules, quantities and times
 //! brought to their canonical form.
 
-use crate::types::{Node, Shape, ShapeId, TypeId};
+use crate::types::{Field, Node, Schema, Shape, ShapeId, TypeId};
 use crate::{builtin, type_named};
 use base64::Engine as _;
 use pintle_apimachinery::quantity::Quantity;
@@ -34,8 +34,9 @@ pub fn zero_value(node: Node<'_>) -> Value {
         Shape::Quantity => Value::from("0"),
         Shape::Struct { id, .. } => {
             let ty = node.schema.ty(*id);
-            let members = node.schema.fields(ty).iter().filter(|f| node.schema.is_always_written(f));
-            Value::Object(members.map(|f| (f.name.clone(), zero_value(node.with(f.shape)))).collect::<Object>())
+            let fields = node.schema.fields(ty).iter();
+            let members = fields.filter_map(|f| Some((f.name.clone(), absent_member(node.schema, f)?)));
+            Value::Object(members.collect::<Object>())
         }
         Shape::Bytes
         | Shape::Time
@@ -49,6 +50,23 @@ pub fn zero_value(node: Node<'_>) -> Value {
         | Shape::List { .. }
         | Shape::Map { .. }
         | Shape::Any => Value::Null,
+    }
+}
+
+/// What stands for an absent field of a struct; `None` where nothing does.
+pub fn absent_member(schema: &Schema, field: &Field) -> Option<Value> {
+    if !schema.is_always_written(field) {
+        return None;
+    }
+    let is_null = field.is_pointer;
+    Some(if is_null { Value::Null } else { zero_value(Node { schema, shape: field.shape }) })
+}
+
+fn is_empty_collection(shape: &Shape, value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.is_empty() && matches!(shape, Shape::List { .. } | Shape::StringList),
+        Value::Object(members) => members.is_empty() && matches!(shape, Shape::Map { .. }),
+        Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::String(_) => false,
     }
 }
 
@@ -145,7 +163,8 @@ impl<'s> Guide for Walk<'s> {
             | Shape::SchemaOrStrings
             | Shape::Any => Ok(()),
             Shape::Quantity => Err(Mismatch::Text(
-                "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'".to_owned(),
+                "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+                    .to_owned(),
             )),
             _ => Err(self.mismatch("object")),
         }
@@ -222,8 +241,12 @@ impl<'s> Guide for Walk<'s> {
         let Shape::Struct { id, .. } = self.0.shape() else { return };
         let schema = self.0.schema;
         for field in schema.fields(schema.ty(*id)) {
-            if schema.is_always_written(field) && !members.iter().any(|(name, _)| *name == field.name) {
-                members.push((field.name.clone(), zero_value(self.0.with(field.shape))));
+            let Some(absent) = absent_member(schema, field) else { continue };
+            match members.iter_mut().find(|(name, _)| *name == field.name) {
+                None => members.push((field.name.clone(), absent)),
+                // protobuf, in which upstream stores, does not tell empty lists and maps from absent ones
+                Some((_, value)) if is_empty_collection(schema.shape(field.shape), value) => *value = absent,
+                Some(_) => {}
             }
         }
         // omitzero structs vanish when nothing is in them
@@ -292,8 +315,8 @@ fn moment(text: &str) -> Result<Value, Mismatch> {
 
 fn micro_moment(text: &str) -> Result<Value, Mismatch> {
     const LAYOUT: &str = "2006-01-02T15:04:05.000000Z07:00";
-    let is_micro = text.as_bytes().get(19) == Some(&b'.')
-        && text.bytes().skip(20).take_while(u8::is_ascii_digit).count() == 6;
+    let is_micro =
+        text.as_bytes().get(19) == Some(&b'.') && text.bytes().skip(20).take_while(u8::is_ascii_digit).count() == 6;
     match time::parse_time(text).filter(|_| is_micro) {
         Some(at) => Ok(time::micro_time_value(at)),
         None => Err(Mismatch::Text(unparsed_time(text, LAYOUT))),
@@ -304,7 +327,17 @@ fn micro_moment(text: &str) -> Result<Value, Mismatch> {
 fn unparsed_time(text: &str, layout: &str) -> String {
     // The layout's parts with the width of digits each takes.
     let parts: &[(&str, usize)] = &[
-        ("2006", 4), ("-", 0), ("01", 2), ("-", 0), ("02", 2), ("T", 0), ("15", 2), (":", 0), ("04", 2), (":", 0), ("05", 2),
+        ("2006", 4),
+        ("-", 0),
+        ("01", 2),
+        ("-", 0),
+        ("02", 2),
+        ("T", 0),
+        ("15", 2),
+        (":", 0),
+        ("04", 2),
+        (":", 0),
+        ("05", 2),
     ];
     let quoted = pintle_apimachinery::field::go_quote(text);
     let mut rest = text;
@@ -337,19 +370,38 @@ mod tests {
 
     #[test]
     fn zero_values_follow_the_fields_rules() {
-        let parsed = pod(
-            r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","labels":{},"generateName":""},
+        let parsed = pod(r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","labels":{},"generateName":""},
             "spec":{"containers":[{"name":"c","image":"","tty":false,"resources":{"limits":{"cpu":"1000m","memory":1024}}}],
-            "hostNetwork":false,"automountServiceAccountToken":false,"priority":null}}"#,
-        );
+            "hostNetwork":false,"automountServiceAccountToken":false,"priority":null}}"#);
         assert_eq!(parsed.issues, pintle_apimachinery::value::Issues::default());
         expect![[r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"automountServiceAccountToken":false,"containers":[{"name":"c","resources":{"limits":{"cpu":"1","memory":"1024"}}}]},"status":{}}"#]]
         .assert_eq(&parsed.value.to_json_string());
     }
 
     #[test]
+    fn what_is_written_though_it_is_not_there() {
+        let decoded = |group: &str, kind_name: &str, json: &str| {
+            let id = kind(group, "v1", kind_name).unwrap().id;
+            decode(json.as_bytes(), id).unwrap().value.to_json_string()
+        };
+        expect![[r#"{"metadata":{},"rules":null}"#]].assert_eq(&decoded(
+            "rbac.authorization.k8s.io",
+            "Role",
+            r#"{"rules":[]}"#,
+        ));
+        expect![[
+            r#"{"metadata":{},"spec":{"dataSource":{"apiGroup":null,"kind":"","name":"a"},"resources":{}},"status":{}}"#
+        ]]
+        .assert_eq(&decoded("", "PersistentVolumeClaim", r#"{"spec":{"dataSource":{"name":"a"}}}"#));
+        expect![[r#"{"metadata":{},"spec":{"cephfs":{"monitors":null,"secretRef":{}}},"status":{}}"#]]
+            .assert_eq(&decoded("", "PersistentVolume", r#"{"spec":{"cephfs":{"monitors":[],"secretRef":{}}}}"#));
+    }
+
+    #[test]
     fn faults_in_document_order() {
-        let parsed = pod(r#"{"foo":1,"metadata":{"name":"a","name":"b"},"spec":{"containers":[{"name":"c","imag":"x","ports":[{"hostport":1}]}],"z":{"y":1}}}"#);
+        let parsed = pod(
+            r#"{"foo":1,"metadata":{"name":"a","name":"b"},"spec":{"containers":[{"name":"c","imag":"x","ports":[{"hostport":1}]}],"z":{"y":1}}}"#,
+        );
         let told: Vec<String> = parsed.issues.strict.iter().map(ToString::to_string).collect();
         expect![[r#"
             [
@@ -366,12 +418,30 @@ mod tests {
     #[test]
     fn wrong_types_in_gos_words() {
         for (json, want) in [
-            (r#"{"metadata":{"name":1}}"#, "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.name of type string"),
-            (r#"{"metadata":"a"}"#, "json: cannot unmarshal string into Go struct field Pod.metadata of type v1.ObjectMeta"),
-            (r#"{"metadata":{"labels":{"a":1}}}"#, "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string"),
-            (r#"{"spec":{"containers":{}}}"#, "json: cannot unmarshal object into Go struct field PodSpec.spec.containers of type []v1.Container"),
-            (r#"{"spec":{"terminationGracePeriodSeconds":1.5}}"#, "json: cannot unmarshal number 1.5 into Go struct field PodSpec.spec.terminationGracePeriodSeconds of type int64"),
-            (r#"{"spec":{"containers":[{"ports":[{"containerPort":"x"}]}]}}"#, "json: cannot unmarshal string into Go struct field ContainerPort.spec.containers.ports.containerPort of type int32"),
+            (
+                r#"{"metadata":{"name":1}}"#,
+                "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.name of type string",
+            ),
+            (
+                r#"{"metadata":"a"}"#,
+                "json: cannot unmarshal string into Go struct field Pod.metadata of type v1.ObjectMeta",
+            ),
+            (
+                r#"{"metadata":{"labels":{"a":1}}}"#,
+                "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string",
+            ),
+            (
+                r#"{"spec":{"containers":{}}}"#,
+                "json: cannot unmarshal object into Go struct field PodSpec.spec.containers of type []v1.Container",
+            ),
+            (
+                r#"{"spec":{"terminationGracePeriodSeconds":1.5}}"#,
+                "json: cannot unmarshal number 1.5 into Go struct field PodSpec.spec.terminationGracePeriodSeconds of type int64",
+            ),
+            (
+                r#"{"spec":{"containers":[{"ports":[{"containerPort":"x"}]}]}}"#,
+                "json: cannot unmarshal string into Go struct field ContainerPort.spec.containers.ports.containerPort of type int32",
+            ),
             (r#"[]"#, "json: cannot unmarshal array into Go value of type v1.Pod"),
         ] {
             assert_eq!(pod(json).issues.wrong_type.as_deref(), Some(want), "{json}");

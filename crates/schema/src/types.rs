@@ -229,7 +229,11 @@ impl Schema {
     /// The field comments above, executed.
     pub(crate) fn check(&self) {
         for ty in self.types.iter() {
-            debug_assert!(self.fields(ty).is_sorted_by(|a, b| a.name < b.name), "{}: fields are sorted by name", ty.name);
+            debug_assert!(
+                self.fields(ty).is_sorted_by(|a, b| a.name < b.name),
+                "{}: fields are sorted by name",
+                ty.name
+            );
             debug_assert!((ty.shape.0 as usize) < self.shapes.len());
         }
     }
@@ -270,10 +274,10 @@ impl Schema {
         fields.binary_search_by(|f| f.name.as_str().cmp(name)).ok().map(|idx| &fields[idx])
     }
 
-    /// Whether Go's encoder writes the field even when it is zero: no pointer, and neither omitempty (which does
-    /// nothing to structs) nor omitzero.
+    /// Whether Go's encoder writes the field even when it is zero: neither omitempty (which does nothing to structs)
+    /// nor omitzero. A pointer is written as `null` then.
     pub fn is_always_written(&self, field: &Field) -> bool {
-        if field.is_pointer || field.omit_zero {
+        if field.omit_zero || (field.omit_empty && field.is_pointer) {
             return false;
         }
         !field.omit_empty

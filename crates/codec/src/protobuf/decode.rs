@@ -8,7 +8,9 @@ use pintle_apimachinery::quantity::Quantity;
 use pintle_apimachinery::time::{micro_time_value, time_value};
 use pintle_apimachinery::value::NESTING_DEPTH_MAX;
 use pintle_apimachinery::{Object, Str, Value, value};
-use pintle_schema::{Field, MessageField, Schema, Shape, ShapeId, Slot, TypeId, builtin, type_named, zero_value};
+use pintle_schema::{
+    Field, MessageField, Schema, Shape, ShapeId, Slot, TypeId, absent_member, builtin, type_named, zero_value,
+};
 
 /// Reads a message without an envelope as type `id` of the built-in schema. Fields that the type does not declare are
 /// passed over.
@@ -254,9 +256,8 @@ impl<'s> Reader<'s> {
                 Slot::Embedded { id, .. } => self.deeper()?.message(&[], id, members)?,
                 Slot::Field(field) => {
                     let field = self.schema.field_at(field);
-                    if self.schema.is_always_written(field) {
-                        let zero = zero_value(pintle_schema::Node { schema: self.schema, shape: field.shape });
-                        members.push((field.name.clone(), zero));
+                    if let Some(absent) = absent_member(self.schema, field) {
+                        members.push((field.name.clone(), absent));
                     }
                 }
             }

@@ -11,8 +11,11 @@ use pintle_apimachinery::Value;
 #[derive(Debug)]
 pub struct ValidatingAdmissionPolicy;
 
-static STATUS: StatusSubresource =
-    StatusSubresource { metadata: StatusMetadata::Stays, rounds: MetadataRounds::NEW, validate: anything_goes };
+static STATUS: StatusSubresource = StatusSubresource {
+    metadata: StatusMetadata::Stays,
+    rounds: MetadataRounds::NEW.any_finalizers(),
+    validate: anything_goes,
+};
 
 impl UpdateStrategy for ValidatingAdmissionPolicy {
     fn prepare_for_update(&self, _: RequestInfo<'_>, object: &mut Value, old: &Value) {
@@ -21,7 +24,7 @@ impl UpdateStrategy for ValidatingAdmissionPolicy {
     }
 
     fn metadata_rounds(&self) -> MetadataRounds {
-        MetadataRounds::NEW
+        MetadataRounds::NEW.any_finalizers()
     }
 
     fn reset_fields(&self) -> &'static [&'static str] {

@@ -15,7 +15,7 @@ impl UpdateStrategy for ValidatingAdmissionPolicyBinding {
     }
 
     fn metadata_rounds(&self) -> MetadataRounds {
-        MetadataRounds::NEW
+        MetadataRounds::NEW.any_finalizers()
     }
 }
 

@@ -18,7 +18,7 @@ impl UpdateStrategy for WebhookConfiguration {
     }
 
     fn metadata_rounds(&self) -> MetadataRounds {
-        MetadataRounds::NEW
+        MetadataRounds::NEW.any_finalizers()
     }
 }
 

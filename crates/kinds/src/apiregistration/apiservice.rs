@@ -19,8 +19,11 @@ const VERSION_PRIORITY_MAX: i64 = 1_000;
 #[derive(Debug)]
 pub struct ApiService;
 
-static STATUS: StatusSubresource =
-    StatusSubresource { metadata: StatusMetadata::Stays, rounds: MetadataRounds::UPDATE, validate: validate_status };
+static STATUS: StatusSubresource = StatusSubresource {
+    metadata: StatusMetadata::Stays,
+    rounds: MetadataRounds::UPDATE.any_finalizers(),
+    validate: validate_status,
+};
 
 impl UpdateStrategy for ApiService {
     fn prepare_for_update(&self, _: RequestInfo<'_>, object: &mut Value, old: &Value) {
@@ -29,6 +32,10 @@ impl UpdateStrategy for ApiService {
 
     fn validate_update(&self, _: RequestInfo<'_>, object: &Value, _: &Value) -> ErrorList {
         validate(object)
+    }
+
+    fn metadata_rounds(&self) -> MetadataRounds {
+        MetadataRounds::BOTH.any_finalizers()
     }
 
     fn reset_fields(&self) -> &'static [&'static str] {

@@ -130,6 +130,31 @@ pub fn ip_strict(at: &At<'_>, errors: &mut ErrorList) {
     }
 }
 
+/// An address that traffic can be sent to, for endpoints and external addresses.
+pub fn validate_endpoint_ip(at: &At<'_>, errors: &mut ErrorList) {
+    let text = at.text();
+    let Some(ip) = parse_ip(text) else {
+        errors.push(at.invalid("must be a valid IP address"));
+        return;
+    };
+    let (is_link_local, is_link_local_multicast) = match ip {
+        IpAddr::V4(ip) => (ip.is_link_local(), ip.octets()[..3] == [224, 0, 0]),
+        IpAddr::V6(ip) => (ip.is_unicast_link_local(), ip.segments()[0] & 0xff0f == 0xff02),
+    };
+    if ip.is_unspecified() {
+        errors.push(at.invalid(format!("may not be unspecified ({text})")));
+    }
+    if ip.is_loopback() {
+        errors.push(at.invalid("may not be in the loopback range (127.0.0.0/8, ::1/128)"));
+    }
+    if is_link_local {
+        errors.push(at.invalid("may not be in the link-local range (169.254.0.0/16, fe80::/10)"));
+    }
+    if is_link_local_multicast {
+        errors.push(at.invalid("may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"));
+    }
+}
+
 /// A CIDR block in a field that predates strict validation. `kept` are values of the old object that may stay.
 pub fn cidr_legacy<'k>(at: &At<'_>, kept: impl IntoIterator<Item = &'k str>, errors: &mut ErrorList) {
     let text = at.text();

@@ -11,6 +11,7 @@ pub mod diff;
 pub mod equality;
 pub mod goform;
 pub mod ip;
+pub mod pem;
 pub mod resources;
 pub mod selectors;
 

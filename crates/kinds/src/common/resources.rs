@@ -96,7 +96,8 @@ pub fn validate_resource_name(name: &str, at: &At<'_>, errors: &mut ErrorList) -
     errors.len() == n_before
 }
 
-fn validate_container_resource_name(name: &str, at: &At<'_>, errors: &mut ErrorList) {
+/// A resource name of a container.
+pub fn validate_container_resource_name(name: &str, at: &At<'_>, errors: &mut ErrorList) {
     // quick for the two that nearly every container has
     if matches!(name, "cpu" | "memory") {
         return;

@@ -16,7 +16,7 @@ impl UpdateStrategy for Lease {
     }
 
     fn metadata_rounds(&self) -> MetadataRounds {
-        MetadataRounds::UPDATE
+        MetadataRounds::UPDATE.any_finalizers()
     }
 }
 

@@ -13,6 +13,7 @@ pub mod resourcequota;
 pub mod secret;
 pub mod service;
 pub mod serviceaccount;
+pub mod tls;
 
 use crate::Strategy;
 

@@ -1,15 +1,13 @@
 //! Namespaces, their status and their finalizing.
 
 use super::label_not_supported;
-use crate::prepare::{StatusMetadata, StatusSubresource, anything_goes, keep};
+use crate::meta::{FINALIZER_KUBERNETES, unqualified_finalizer};
+use crate::prepare::{StatusMetadata, StatusSubresource, keep};
 use crate::{FieldTable, MetadataRounds, RequestInfo, Strategy, UpdateStrategy};
 use pintle_apimachinery::meta::{Meta, set_label};
 use pintle_apimachinery::names::{self, Faults};
-use pintle_apimachinery::{Value, json};
+use pintle_apimachinery::{ErrorList, FieldError, Path, Value, json};
 use std::borrow::Cow;
-
-/// The finalizer that a namespace has until its contents are gone.
-pub const FINALIZER_KUBERNETES: &str = "kubernetes";
 
 /// The label that holds every namespace's name.
 pub const LABEL_NAME: &str = "kubernetes.io/metadata.name";
@@ -18,13 +16,20 @@ pub const LABEL_NAME: &str = "kubernetes.io/metadata.name";
 #[derive(Debug)]
 pub struct Namespace;
 
-static STATUS: StatusSubresource =
-    StatusSubresource { metadata: StatusMetadata::Changes, rounds: MetadataRounds::UPDATE, validate: anything_goes };
+static STATUS: StatusSubresource = StatusSubresource {
+    metadata: StatusMetadata::Changes,
+    rounds: MetadataRounds::UPDATE,
+    validate: validate_status_update,
+};
 
 impl UpdateStrategy for Namespace {
     fn prepare_for_update(&self, _: RequestInfo<'_>, object: &mut Value, old: &Value) {
         keep(object, old, "spec");
         keep(object, old, "status");
+    }
+
+    fn validate_update(&self, _: RequestInfo<'_>, object: &Value, _: &Value) -> ErrorList {
+        validate(object)
     }
 
     fn reset_fields(&self) -> &'static [&'static str] {
@@ -48,6 +53,10 @@ impl Strategy for Namespace {
         if !finalizers.iter().any(|f| f.as_str() == Some(FINALIZER_KUBERNETES)) {
             finalizers.push(Value::from(FINALIZER_KUBERNETES));
         }
+    }
+
+    fn validate(&self, _: RequestInfo<'_>, object: &Value) -> ErrorList {
+        validate(object)
     }
 
     fn canonicalize(&self, object: &mut Value) {
@@ -93,6 +102,16 @@ impl UpdateStrategy for Finalize {
         keep(object, old, "status");
     }
 
+    fn validate_update(&self, _: RequestInfo<'_>, object: &Value, _: &Value) -> ErrorList {
+        let mut errors = ErrorList::new();
+        let spec = Path::new("spec");
+        let path = spec.child("finalizers");
+        for (idx, finalizer) in object.at("spec.finalizers").items().iter().enumerate() {
+            validate_finalizer(finalizer.str_or_empty(), &path.index(idx), &mut errors);
+        }
+        errors
+    }
+
     fn metadata_rounds(&self) -> MetadataRounds {
         MetadataRounds::UPDATE
     }
@@ -100,4 +119,32 @@ impl UpdateStrategy for Finalize {
     fn reset_fields(&self) -> &'static [&'static str] {
         &["status"]
     }
+}
+
+fn validate(object: &Value) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let spec = Path::new("spec");
+    for finalizer in object.at("spec.finalizers").items() {
+        validate_finalizer(finalizer.str_or_empty(), &spec.child("finalizers"), &mut errors);
+    }
+    errors
+}
+
+fn validate_finalizer(finalizer: &str, path: &Path<'_>, errors: &mut ErrorList) {
+    errors.extend(names::qualified_name(finalizer).into_iter().map(|f| FieldError::invalid(path, finalizer, f)));
+    errors.extend(unqualified_finalizer(finalizer, path));
+}
+
+fn validate_status_update(_: RequestInfo<'_>, object: &Value, _: &Value) -> ErrorList {
+    let (phase, rule) = if object.is_terminating() {
+        ("Terminating", "may only be 'Terminating' if `deletionTimestamp` is not empty")
+    } else {
+        ("Active", "may only be 'Active' if `deletionTimestamp` is empty")
+    };
+    let found = object.at("status.phase").str_or_empty();
+    if found == phase {
+        return ErrorList::new();
+    }
+    // upstream spells the field so
+    vec![FieldError::invalid(&Path::new("status").child("Phase"), found, rule)]
 }

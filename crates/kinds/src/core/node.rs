@@ -2,9 +2,13 @@
 
 use super::label_not_supported;
 use super::quantities::round_up_to_millis;
+use crate::common::checks::{one_of, positive, push_faults, required};
+use crate::common::resources::validate_resource_quantity;
+use crate::common::{At, goform, ip};
 use crate::prepare::keep;
 use crate::{FieldTable, MetadataRounds, RequestInfo, Strategy, UpdateStrategy};
-use pintle_apimachinery::Value;
+use pintle_apimachinery::meta::Meta;
+use pintle_apimachinery::{ErrorList, FieldError, Path, Value, json, names, value};
 use std::borrow::Cow;
 
 /// The strategy of Nodes.
@@ -19,6 +23,17 @@ impl UpdateStrategy for Node {
         }
     }
 
+    fn validate_update(&self, _: RequestInfo<'_>, object: &Value, old: &Value) -> ErrorList {
+        let mut errors = ErrorList::new();
+        validate(object, &mut errors);
+        validate_update(object, old, &mut errors);
+        errors
+    }
+
+    fn warnings_on_update(&self, _: RequestInfo<'_>, object: &Value, _: &Value) -> Vec<String> {
+        warnings(object)
+    }
+
     fn reset_fields(&self) -> &'static [&'static str] {
         &["status"]
     }
@@ -26,6 +41,7 @@ impl UpdateStrategy for Node {
 
 impl Strategy for Node {
     fn set_defaults(&self, object: &mut Value) {
+        settle_pod_cidrs(object.make("spec"));
         let Some(status) = object.get_mut("status") else { return };
         if status["allocatable"].is_null() && !status["capacity"].is_null() {
             let capacity = status["capacity"].clone();
@@ -39,6 +55,16 @@ impl Strategy for Node {
         object.remove_at("spec.configSource");
         object.remove_at("status.config");
         object.remove_at("status.declaredFeatures");
+    }
+
+    fn validate(&self, _: RequestInfo<'_>, object: &Value) -> ErrorList {
+        let mut errors = ErrorList::new();
+        validate(object, &mut errors);
+        errors
+    }
+
+    fn warnings_on_create(&self, _: RequestInfo<'_>, object: &Value) -> Vec<String> {
+        warnings(object)
     }
 
     fn subresource(&self, name: &str) -> Option<&'static dyn UpdateStrategy> {
@@ -68,6 +94,12 @@ impl UpdateStrategy for Status {
         }
     }
 
+    fn validate_update(&self, _: RequestInfo<'_>, object: &Value, old: &Value) -> ErrorList {
+        let mut errors = ErrorList::new();
+        validate_update(object, old, &mut errors);
+        errors
+    }
+
     fn metadata_rounds(&self) -> MetadataRounds {
         MetadataRounds::UPDATE
     }
@@ -75,4 +107,224 @@ impl UpdateStrategy for Status {
     fn reset_fields(&self) -> &'static [&'static str] {
         &["spec"]
     }
+}
+
+/// `podCIDR` is the first of `podCIDRs`; where a client says otherwise, the single one counts.
+fn settle_pod_cidrs(spec: &mut Value) {
+    let single = spec["podCIDR"].str_or_empty();
+    match spec["podCIDRs"].items().first().map(Value::str_or_empty) {
+        Some(first) if single.is_empty() => {
+            let first = first.to_owned();
+            spec.set("podCIDR", first);
+        }
+        Some(first) if first == single => {}
+        _ if single.is_empty() => {}
+        _ => {
+            let single = single.to_owned();
+            spec.set("podCIDRs", json!([single]));
+        }
+    }
+}
+
+const TAINTS_ANNOTATION: &str = "scheduler.alpha.kubernetes.io/taints";
+const AVOID_ANNOTATION: &str = "scheduler.alpha.kubernetes.io/preferAvoidPods";
+
+/// A declared feature's name may have this many bytes.
+const FEATURE_BYTES_MAX: usize = 253;
+
+fn validate(object: &Value, errors: &mut ErrorList) {
+    let metadata = Path::new("metadata");
+    validate_annotations(object, errors);
+    // upstream says `metadata` for the spec here
+    validate_taints(&object["spec"]["taints"], &metadata.child("taints"), errors);
+    validate_resources(object, errors);
+    let capacity = object.at("status.nodeInfo.swap.capacity");
+    if !capacity.is_null() {
+        let swap = metadata.child("nodeSwapStatus");
+        positive(&At::new(capacity, swap.child("capacity")), errors);
+    }
+    validate_declared_features(object, errors);
+    let spec = At::top(object, "spec");
+    let cidrs = spec.child("podCIDRs");
+    cidrs.each().for_each(|cidr| ip::cidr_legacy(&cidr, None, errors));
+    if cidrs.items().len() > 1 {
+        validate_cidr_pair(&cidrs, errors);
+    }
+}
+
+fn validate_cidr_pair(cidrs: &At<'_>, errors: &mut ErrorList) {
+    let parsed: Vec<_> = cidrs.each().map(|cidr| ip::parse_cidr(cidr.text())).collect();
+    if let Some(idx) = parsed.iter().position(Option::is_none) {
+        let text = cidrs.items()[idx].str_or_empty();
+        let why = format!("invalid CIDR[{idx}]: <nil> (invalid CIDR address: {text})");
+        let rule = format!("invalid PodCIDRs. failed to check with dual stack with error:{why}");
+        errors.push(FieldError::internal(cidrs.path(), rule));
+    }
+    let is_dual = parsed.iter().all(Option::is_some)
+        && parsed.iter().flatten().any(|cidr| cidr.ip.is_ipv4())
+        && parsed.iter().flatten().any(|cidr| cidr.ip.is_ipv6());
+    if !is_dual || parsed.len() > 2 {
+        let shown = goform::compact(cidrs.value(), "[]string");
+        let error = cidrs.invalid("may specify no more than one CIDR for each IP family");
+        errors.push(FieldError { shown: Some(shown), ..error });
+    }
+}
+
+fn validate_update(object: &Value, old: &Value, errors: &mut ErrorList) {
+    validate_annotations(object, errors);
+    validate_resources(object, errors);
+    validate_declared_features(object, errors);
+    let status = At::top(object, "status");
+    let addresses = status.child("addresses");
+    for (idx, address) in addresses.each().enumerate() {
+        if addresses.items()[..idx].contains(address.value()) {
+            let shown = goform::compact(address.value(), "core/v1.NodeAddress");
+            errors.push(FieldError { shown: Some(shown), ..FieldError::duplicate(address.path(), "") });
+        }
+    }
+    let (spec, old_spec) = (At::top(object, "spec"), &old["spec"]);
+    let (cidrs, old_cidrs) = (spec.child("podCIDRs"), old_spec["podCIDRs"].items());
+    let n_changed = if old_cidrs.is_empty() {
+        0
+    } else if old_cidrs.len() == cidrs.items().len() {
+        old_cidrs.iter().zip(cidrs.items()).filter(|(old, new)| old != new).count()
+    } else {
+        1
+    };
+    for _ in 0..n_changed {
+        errors.push(cidrs.forbidden("node updates may not change podCIDR except from \"\" to valid"));
+    }
+    let provider = spec.child("providerID");
+    if !old_spec["providerID"].is_empty() && *provider.value() != old_spec["providerID"] {
+        errors.push(provider.forbidden("node updates may not change providerID except from \"\" to valid"));
+    }
+    validate_taints(&spec["taints"], &Path::new("metadata").child("taints"), errors);
+    let external = spec.child("externalID");
+    if external.text() != old_spec["externalID"].str_or_empty() {
+        errors.push(external.forbidden("may not be updated"));
+    }
+}
+
+fn validate_taints(taints: &Value, path: &Path<'_>, errors: &mut ErrorList) {
+    for (idx, taint) in taints.items().iter().enumerate() {
+        let at = At::new(taint, path.index(idx));
+        let (key, value, effect) = (at.child("key"), at.child("value"), at.child("effect"));
+        push_faults(&key, names::qualified_name(key.text()), errors);
+        let faults = names::label_value(value.text());
+        if !faults.is_empty() {
+            errors.push(value.invalid(faults.join(";")));
+        }
+        if required(&effect, errors) {
+            one_of(&effect, &["NoSchedule", "PreferNoSchedule", "NoExecute"], errors);
+        }
+        let is_same = |other: &Value| other["key"] == taint["key"] && other["effect"] == taint["effect"];
+        if taints.items()[..idx].iter().any(is_same) {
+            errors.push(FieldError {
+                shown: Some(goform::compact(taint, "core/v1.Taint")),
+                detail: "taints must be unique by key and effect pair".to_owned(),
+                ..FieldError::duplicate(at.path(), "")
+            });
+        }
+    }
+}
+
+fn validate_annotations(object: &Value, errors: &mut ErrorList) {
+    let metadata = Path::new("metadata");
+    let path = metadata.child("annotations");
+    let text = |key: &str| object.annotation(key).filter(|text| !text.is_empty());
+    if let Some(text) = text(TAINTS_ANNOTATION) {
+        match value::parse(text.as_bytes()) {
+            Ok(taints) => validate_taints(&lower_case(taints), &path.child(TAINTS_ANNOTATION), errors),
+            Err(why) => errors.push(FieldError::invalid(&path, TAINTS_ANNOTATION, why.to_string())),
+        }
+    }
+    if let Some(text) = text(AVOID_ANNOTATION) {
+        match value::parse(text.as_bytes()) {
+            Ok(avoided) => {
+                let list = path.child(AVOID_ANNOTATION);
+                for (idx, entry) in avoided["preferAvoidPods"].items().iter().enumerate() {
+                    validate_avoided(entry, &list.index(idx), errors);
+                }
+            }
+            Err(why) => {
+                let error = FieldError::invalid(&path.child("AvoidPods"), AVOID_ANNOTATION, why.to_string());
+                errors.push(error);
+            }
+        }
+    }
+}
+
+/// The members of each item by the names of the API: the annotation may spell them in any case.
+fn lower_case(mut items: Value) -> Value {
+    for item in items.items_mut() {
+        let members = item.entries().map(|(key, member)| (key.to_lowercase().into(), member.clone())).collect();
+        *item = Value::Object(pintle_apimachinery::Object::from_unsorted(members));
+    }
+    items
+}
+
+fn validate_avoided(entry: &Value, path: &Path<'_>, errors: &mut ErrorList) {
+    let signature = path.child("PodSignature");
+    let controller = &entry["podSignature"]["podController"];
+    if controller.is_null() {
+        errors.push(FieldError::required(&signature, ""));
+    } else if !controller["controller"].is_true() {
+        let at = signature.child("PodController");
+        errors.push(FieldError::invalid(&at.child("Controller"), false, "must point to a controller"));
+    }
+}
+
+fn validate_resources(object: &Value, errors: &mut ErrorList) {
+    let status = At::top(object, "status");
+    for field in ["capacity", "allocatable"] {
+        let list = status.child(field);
+        for (name, amount) in list.value().entries() {
+            // upstream writes the name as one more field
+            validate_resource_quantity(name, &At::new(amount, list.path().child(name)), errors);
+        }
+    }
+}
+
+fn validate_declared_features(object: &Value, errors: &mut ErrorList) {
+    let status = At::top(object, "status");
+    let features = status.child("declaredFeatures");
+    for (idx, feature) in features.each().enumerate() {
+        let quoted = || pintle_apimachinery::field::go_quote(feature.text());
+        if feature.text().len() > FEATURE_BYTES_MAX {
+            let rule =
+                format!("invalid feature name {}: must be no more than {FEATURE_BYTES_MAX} characters", quoted());
+            errors.push(feature.invalid(rule));
+        } else if !is_feature_name(feature.text()) {
+            errors.push(feature.invalid(format!("invalid feature name {}: must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes", quoted())));
+        }
+        let Some(next) = features.items().get(idx + 1) else { continue };
+        let at = features.index(idx + 1);
+        if next == feature.value() {
+            errors.push(at.duplicate());
+        } else if feature.text() > next.str_or_empty() {
+            errors.push(at.invalid("list must be sorted alphabetically"));
+        }
+    }
+}
+
+fn is_feature_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_uppercase())
+        && name.split('/').all(|segment| {
+            segment.starts_with(|c: char| c.is_ascii_alphabetic()) && segment.bytes().all(|b| b.is_ascii_alphanumeric())
+        })
+}
+
+fn warnings(object: &Value) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let spec = At::top(object, "spec");
+    if spec.child("configSource").is_set() {
+        warnings.push("spec.configSource: the feature is removed".to_owned());
+    }
+    if !spec["externalID"].is_empty() {
+        warnings.push("spec.externalID: this field is deprecated, and is unused by Kubernetes".to_owned());
+    }
+    for cidr in spec.child("podCIDRs").each() {
+        ip::warn_of_cidr(cidr.text(), cidr.path(), &mut warnings);
+    }
+    warnings
 }

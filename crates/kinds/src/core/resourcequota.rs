@@ -1,21 +1,44 @@
 //! ResourceQuotas and their status.
 
 use super::quantities::round_up_to_millis;
-use crate::prepare::{StatusMetadata, StatusSubresource, anything_goes, clear_status, keep};
+use crate::common::resources::{is_standard_for_quota, quantity, validate_resource_name, validate_resource_quantity};
+use crate::common::{At, goform};
+use crate::meta::IMMUTABLE;
+use crate::prepare::{StatusMetadata, StatusSubresource, clear_status, keep};
 use crate::{MetadataRounds, RequestInfo, Strategy, UpdateStrategy};
-use pintle_apimachinery::Value;
-use pintle_apimachinery::quantity::Quantity;
+use pintle_apimachinery::{ErrorList, FieldError, Value};
+use std::collections::BTreeSet;
 
 /// The strategy of ResourceQuotas.
 #[derive(Debug)]
 pub struct ResourceQuota;
 
-static STATUS: StatusSubresource =
-    StatusSubresource { metadata: StatusMetadata::Changes, rounds: MetadataRounds::UPDATE, validate: anything_goes };
+static STATUS: StatusSubresource = StatusSubresource {
+    metadata: StatusMetadata::Changes,
+    rounds: MetadataRounds::UPDATE,
+    validate: validate_status_update,
+};
 
 impl UpdateStrategy for ResourceQuota {
     fn prepare_for_update(&self, _: RequestInfo<'_>, object: &mut Value, old: &Value) {
         keep(object, old, "status");
+    }
+
+    fn validate_update(&self, _: RequestInfo<'_>, object: &Value, old: &Value) -> ErrorList {
+        let mut errors = ErrorList::new();
+        let spec = At::top(object, "spec");
+        validate_spec(&spec, &mut errors);
+        let scopes = |quota: &Value| -> BTreeSet<String> {
+            quota.at("spec.scopes").items().iter().map(|scope| scope.str_or_empty().to_owned()).collect()
+        };
+        if scopes(object) != scopes(old) {
+            errors.push(show_list(&spec.child("scopes"), IMMUTABLE));
+        }
+        errors
+    }
+
+    fn metadata_rounds(&self) -> MetadataRounds {
+        MetadataRounds::UPDATE
     }
 
     fn reset_fields(&self) -> &'static [&'static str] {
@@ -32,6 +55,12 @@ impl Strategy for ResourceQuota {
 
     fn prepare_for_create(&self, _: RequestInfo<'_>, object: &mut Value) {
         clear_status(object, "core/v1.ResourceQuotaStatus");
+    }
+
+    fn validate(&self, _: RequestInfo<'_>, object: &Value) -> ErrorList {
+        let mut errors = ErrorList::new();
+        validate_spec(&At::top(object, "spec"), &mut errors);
+        errors
     }
 
     fn warnings_on_create(&self, _: RequestInfo<'_>, object: &Value) -> Vec<String> {
@@ -56,7 +85,128 @@ fn request_above_limit(hard: &Value, resource: &str) -> Option<String> {
         resource.clone_into(&mut request_name);
     }
     let limit_name = format!("limits.{resource}");
-    let (request, limit) = (hard[request_name.as_str()].as_str()?, hard[limit_name.as_str()].as_str()?);
-    (Quantity::parse(request).ok()? > Quantity::parse(limit).ok()?)
-        .then(|| format!("ResourceQuota {request_name} ({request}) should be less than {limit_name} ({limit})"))
+    let (request, limit) = (&hard[request_name.as_str()], &hard[limit_name.as_str()]);
+    if request.is_null() || limit.is_null() || quantity(request) <= quantity(limit) {
+        return None;
+    }
+    let (request, limit) = (request.str_or_empty(), limit.str_or_empty());
+    Some(format!("ResourceQuota {request_name} ({request}) should be less than {limit_name} ({limit})"))
+}
+
+fn validate_status_update(_: RequestInfo<'_>, object: &Value, _: &Value) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let status = At::top(object, "status");
+    validate_amounts(&status.child("hard"), &mut errors);
+    validate_amounts(&status.child("used"), &mut errors);
+    errors
+}
+
+fn validate_amounts(amounts: &At<'_>, errors: &mut ErrorList) {
+    for (name, amount) in amounts.each_entry() {
+        validate_resource_name(name, &amount, errors);
+        if !name.contains('/') && !is_standard_for_quota(name) {
+            errors.push(amount.invalid_showing(name, "must be a standard resource for quota"));
+        }
+        validate_resource_quantity(name, &amount, errors);
+    }
+}
+
+fn validate_spec(spec: &At<'_>, errors: &mut ErrorList) {
+    validate_amounts(&spec.child("hard"), errors);
+    validate_scopes(spec, errors);
+    if spec.child("scopeSelector").is_set() {
+        validate_scope_selector(spec, errors);
+    }
+}
+
+/// An error that shows a list of texts.
+fn show_list(at: &At<'_>, rule: &str) -> FieldError {
+    FieldError { shown: Some(goform::compact(at.value(), "[]string")), ..at.invalid(rule) }
+}
+
+/// Scopes that contradict each other.
+const CONFLICTING: [[&str; 2]; 2] = [["BestEffort", "NotBestEffort"], ["NotTerminating", "Terminating"]];
+
+fn is_known_scope(scope: &str) -> bool {
+    let others = ["CrossNamespacePodAffinity", "PriorityClass", "VolumeAttributesClass"];
+    CONFLICTING.iter().flatten().chain(&others).any(|known| *known == scope)
+}
+
+/// Whether a scope can be told of objects that count against the resource.
+fn is_scope_of_resource(scope: &str, resource: &str) -> bool {
+    let is_compute =
+        matches!(resource, "cpu" | "memory" | "limits.cpu" | "limits.memory" | "requests.cpu" | "requests.memory");
+    match scope {
+        "Terminating" | "NotTerminating" | "NotBestEffort" | "PriorityClass" | "CrossNamespacePodAffinity" => {
+            resource == "pods" || is_compute
+        }
+        "BestEffort" => resource == "pods",
+        "VolumeAttributesClass" => matches!(resource, "persistentvolumeclaims" | "requests.storage"),
+        _ => true,
+    }
+}
+
+/// How many resources of the quota the scope cannot be told of.
+fn n_resources_out_of_scope(spec: &At<'_>, scope: &str) -> usize {
+    let names = spec["hard"].entries().map(|(name, _)| name);
+    names.filter(|name| is_standard_for_quota(name) && !is_scope_of_resource(scope, name)).count()
+}
+
+fn conflicts<'s>(scopes: impl Iterator<Item = &'s str>) -> usize {
+    let scopes: BTreeSet<&str> = scopes.collect();
+    CONFLICTING.iter().filter(|pair| pair.iter().all(|scope| scopes.contains(scope))).count()
+}
+
+fn validate_scopes(spec: &At<'_>, errors: &mut ErrorList) {
+    let scopes = spec.child("scopes");
+    for scope in scopes.items().iter().map(Value::str_or_empty) {
+        if !is_known_scope(scope) {
+            errors.push(show_list(&scopes, "unsupported scope"));
+        }
+        for _ in 0..n_resources_out_of_scope(spec, scope) {
+            errors.push(show_list(&scopes, "unsupported scope applied to resource"));
+        }
+    }
+    for _ in 0..conflicts(scopes.items().iter().map(Value::str_or_empty)) {
+        errors.push(show_list(&scopes, "conflicting scopes"));
+    }
+}
+
+fn validate_scope_selector(spec: &At<'_>, errors: &mut ErrorList) {
+    let selector = spec.child("scopeSelector");
+    // upstream names the list where it means its items
+    let list = selector.child("matchExpressions");
+    let at = |expression, name| At::new(Value::get(expression, name), list.path().child(name));
+    for expression in list.items() {
+        let scope_name = expression["scopeName"].str_or_empty();
+        if !is_known_scope(scope_name) {
+            errors.push(at(expression, "scopeName").invalid("unsupported scope"));
+        }
+        for _ in 0..n_resources_out_of_scope(spec, scope_name) {
+            let shown = goform::compact(selector.value(), "*core/v1.ScopeSelector");
+            let error = list.invalid("unsupported scope applied to resource");
+            errors.push(FieldError { shown: Some(shown), ..error });
+        }
+        let (operator, values) = (at(expression, "operator"), at(expression, "values"));
+        let takes_exists =
+            CONFLICTING.iter().flatten().any(|s| *s == scope_name) || scope_name == "CrossNamespacePodAffinity";
+        if takes_exists && operator.text() != "Exists" {
+            errors.push(operator.invalid("must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity"));
+        }
+        match operator.text() {
+            "In" | "NotIn" if values.items().is_empty() => errors.push(
+                values.required("must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"),
+            ),
+            "Exists" | "DoesNotExist" if !values.items().is_empty() => errors.push(show_list(
+                &values,
+                "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector",
+            )),
+            "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
+            _ => errors.push(operator.invalid("not a valid selector operator")),
+        }
+    }
+    for _ in 0..conflicts(list.items().iter().map(|expression| expression["scopeName"].str_or_empty())) {
+        let scopes = spec.child("scopes");
+        errors.push(show_list(&scopes, "conflicting scopes"));
+    }
 }

@@ -1,12 +1,17 @@
 //! Services and their status.
 //!
-//! Not here: addresses and node ports, which the registry hands out.
+//! Not here: where addresses and node ports come from; the registry has them, and [`alloc`] asks for them.
+
+pub mod alloc;
+mod validation;
+
+pub(crate) use validation::status_warnings;
 
 use super::label_not_supported;
 use crate::prepare::{clear_status, keep};
 use crate::{FieldTable, MetadataRounds, RequestInfo, Strategy, UpdateStrategy};
 use pintle_apimachinery::names::{self, Faults};
-use pintle_apimachinery::{Value, json};
+use pintle_apimachinery::{ErrorList, Value, json};
 use std::borrow::Cow;
 
 /// Seconds that a client sticks to an endpoint with affinity `ClientIP` and nothing said.
@@ -20,6 +25,20 @@ impl UpdateStrategy for Service {
     fn prepare_for_update(&self, _: RequestInfo<'_>, object: &mut Value, old: &Value) {
         keep(object, old, "status");
         drop_what_the_type_needs_not(object, old);
+    }
+
+    fn validate_update(&self, _: RequestInfo<'_>, object: &Value, old: &Value) -> ErrorList {
+        let mut errors = ErrorList::new();
+        validation::validate_update(object, old, &mut errors);
+        errors
+    }
+
+    fn metadata_rounds(&self) -> MetadataRounds {
+        MetadataRounds::UPDATE
+    }
+
+    fn warnings_on_update(&self, _: RequestInfo<'_>, object: &Value, _: &Value) -> Vec<String> {
+        validation::warnings(object)
     }
 
     fn reset_fields(&self) -> &'static [&'static str] {
@@ -65,6 +84,23 @@ impl Strategy for Service {
         clear_status(object, "core/v1.ServiceStatus");
     }
 
+    fn validate(&self, _: RequestInfo<'_>, object: &Value) -> ErrorList {
+        let mut errors = ErrorList::new();
+        validation::validate(object, &Value::NULL, &mut errors);
+        errors
+    }
+
+    fn warnings_on_create(&self, _: RequestInfo<'_>, object: &Value) -> Vec<String> {
+        validation::warnings(object)
+    }
+
+    fn canonicalize(&self, object: &mut Value) {
+        // filled in by default before the type changed
+        if object["spec"]["type"].as_str() == Some("ExternalName") {
+            object.remove_at("spec.internalTrafficPolicy");
+        }
+    }
+
     fn allows_create_on_update(&self) -> bool {
         true
     }
@@ -96,6 +132,16 @@ struct Status;
 impl UpdateStrategy for Status {
     fn prepare_for_update(&self, _: RequestInfo<'_>, object: &mut Value, old: &Value) {
         keep(object, old, "spec");
+    }
+
+    fn validate_update(&self, _: RequestInfo<'_>, object: &Value, old: &Value) -> ErrorList {
+        let mut errors = ErrorList::new();
+        validation::validate_status(object, old, &mut errors);
+        errors
+    }
+
+    fn warnings_on_update(&self, _: RequestInfo<'_>, object: &Value, _: &Value) -> Vec<String> {
+        status_warnings(object)
     }
 
     fn metadata_rounds(&self) -> MetadataRounds {
