@@ -357,7 +357,7 @@ mod tests {
         );
         assert_eq!(FieldError::invalid(&ports, &json!({"a": 1}), "").body(), "Invalid value: {\"a\":1}");
         assert_eq!(FieldError::invalid(&ports, &json!({"a": "<x>"}), "").body(), r#"Invalid value: {"a":"\u003cx\u003e"}"#);
-        assert_eq!(FieldError::invalid(&ports, &json!(1e6), "").body(), "Invalid value: 1e+06");
+        assert_eq!(FieldError::invalid(&ports, json!(1e6), "").body(), "Invalid value: 1e+06");
         assert_eq!(FieldError::too_long(&spec.key("a/b"), 63).to_string(), "spec[a/b]: Too long: may not be more than 63 bytes");
         assert_eq!(Path::ROOT.child("a").child("b").to_string(), "a.b");
     }

@@ -164,3 +164,41 @@ impl fmt::Display for GroupVersionResource {
         write!(f, "{}/{}, Resource={}", self.group, self.version, self.resource)
     }
 }
+
+/// How Kubernetes orders versions: `v2` > `v1` > `v1beta2` > `v1beta1` > `v1alpha1` > all that is no such version, which
+/// stands in alphabetical order, the first the greatest.
+pub fn compare_versions(a: &str, b: &str) -> std::cmp::Ordering {
+    /// Stability, major and minor number; `None` for what is no such version.
+    fn parse(version: &str) -> Option<(u8, u32, u32)> {
+        let rest = version.strip_prefix('v')?;
+        let n_digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let (major, rest) = rest.split_at(n_digits);
+        let major = major.parse().ok()?;
+        if rest.is_empty() {
+            return Some((2, major, 0));
+        }
+        let (stability, minor) = match (rest.strip_prefix("beta"), rest.strip_prefix("alpha")) {
+            (Some(minor), _) => (1, minor),
+            (None, Some(minor)) => (0, minor),
+            (None, None) => return None,
+        };
+        let is_number = minor.bytes().all(|b| b.is_ascii_digit());
+        if is_number { Some((stability, major, minor.parse().ok()?)) } else { None }
+    }
+    match (parse(a), parse(b)) {
+        (None, None) => b.cmp(a),
+        (a, b) => a.cmp(&b),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_in_order() {
+        let mut versions = ["v1beta1", "v2", "v10", "foo1", "v1", "v1alpha1", "bar", "v11alpha2"];
+        versions.sort_by(|a, b| compare_versions(b, a));
+        assert_eq!(versions, ["v10", "v2", "v1", "v1beta1", "v11alpha2", "v1alpha1", "bar", "foo1"]);
+    }
+}

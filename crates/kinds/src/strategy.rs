@@ -153,7 +153,7 @@ pub trait Strategy: UpdateStrategy {
 
     /// How a subresource that updates the same object works (`status`, `ephemeralcontainers`, `resize`, `approval`,
     /// `finalize`); `None` where there is none.
-    fn subresource(&self, name: &str) -> Option<&'static dyn UpdateStrategy> {
+    fn subresource(&self, name: &str) -> Option<&dyn UpdateStrategy> {
         let _ = name;
         None
     }

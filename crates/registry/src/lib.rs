@@ -3,6 +3,7 @@
 
 pub mod admit;
 mod allocate;
+pub mod bootstrap;
 pub mod call;
 pub mod catalog;
 pub mod create;
@@ -12,6 +13,7 @@ pub mod delete;
 pub mod errors;
 pub mod fields;
 pub mod head;
+pub mod lookup;
 pub mod options;
 mod ownership;
 pub mod patch;

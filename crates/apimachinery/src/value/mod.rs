@@ -13,7 +13,7 @@ pub use object::Object;
 pub use read::{
     FieldGuide, Guide, Issue, IssueKind, Issues, Mismatch, NESTING_DEPTH_MAX, ParseError, Parsed, Scalar, parse, parse_guided,
 };
-pub use write::{go_float, go_g, html_escaped, write_json_string, write_value};
+pub use write::{go_float, go_g, go_v, html_escaped, write_json_string, write_value};
 
 use crate::Str;
 use std::ops::{Index, IndexMut};

@@ -144,6 +144,9 @@ pub trait Guide: Copy {
     /// Called when an object at this place is read: adds what is always written.
     fn finish_object(self, members: &mut Vec<(Str, Value)>);
     /// Called when an object here is complete: may turn it into another value (raw JSON kept as it is, say).
+    ///
+    /// # Errors
+    /// The mismatch, when the object may not stand here after all.
     fn finish(self, value: Value) -> Result<Value, Mismatch> {
         Ok(value)
     }

@@ -121,6 +121,22 @@ pub fn go_g(f: f64) -> String {
     if f == 0.0 && f.is_sign_negative() { "-0".to_owned() } else { format!("{f}") }
 }
 
+/// A value as Go's `%v` prints one read from JSON: `map[a:1 b:[x y]]`, strings as they are, null as `<nil>`.
+pub fn go_v(value: &Value) -> String {
+    match value {
+        Value::Null => "<nil>".to_owned(),
+        Value::Bool(b) => b.to_string(),
+        Value::Int(i) => i.to_string(),
+        Value::Float(f) => go_g(*f),
+        Value::String(s) => s.to_string(),
+        Value::Array(items) => format!("[{}]", items.iter().map(go_v).collect::<Vec<_>>().join(" ")),
+        Value::Object(object) => {
+            let members: Vec<String> = object.iter().map(|(key, member)| format!("{key}:{}", go_v(member))).collect();
+            format!("map[{}]", members.join(" "))
+        }
+    }
+}
+
 /// The JSON of a value as Go's `json.Marshal` writes it, which escapes what HTML reads: `<`, `>`, `&` and the line
 /// separators U+2028 and U+2029.
 pub fn html_escaped(value: &Value) -> String {

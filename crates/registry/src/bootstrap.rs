@@ -1,0 +1,98 @@
+//! The objects that every cluster holds, written at each start where they are missing or behind.
+
+use crate::call::{Call, MayAlwaysCreate, World};
+use crate::catalog::Catalog;
+use crate::options::{Caller, Warnings, WriteOptions};
+use crate::resource::Resource;
+use crate::update::Replace;
+use futures_util::future::join_all;
+use parking_lot::Mutex;
+use pintle_apimachinery::meta::Meta;
+use pintle_apimachinery::status::Result;
+use pintle_apimachinery::{GroupVersionKind, Status, Str, Value};
+use pintle_auth::bootstrap::{Action, Seed, reconcile};
+use pintle_storage::At;
+
+/// Writes the seeds. Those of RBAC are brought up to date, all others are created where they are missing.
+///
+/// # Errors
+/// The first that could not be written.
+pub async fn seed(catalog: &Catalog, world: &World, seeds: Vec<Seed>) -> Result<()> {
+    let caller = Caller { user: pintle_auth::user::apiserver(), default_manager: Str::const_new("pintle") };
+    // namespaces first: the rest may live in them
+    let (namespaces, rest): (Vec<Seed>, Vec<Seed>) = seeds.into_iter().partition(|s| s.resource == "namespaces");
+    for group in [namespaces, rest] {
+        // all at once: the store gathers them into few flushes
+        let written = join_all(group.into_iter().map(|seed| write(catalog, world, &caller, seed))).await;
+        written.into_iter().collect::<Result<Vec<()>>>()?;
+    }
+    Ok(())
+}
+
+async fn write(catalog: &Catalog, world: &World, caller: &Caller, seed: Seed) -> Result<()> {
+    let served = catalog.served().clone();
+    let Some(resource) = served.get(seed.group, seed.version, seed.resource) else {
+        return Err(Box::new(Status::internal(format!("{}/{} is not served", seed.group, seed.resource))));
+    };
+    let (namespace, name) = (seed.object.namespace().to_owned(), seed.object.name().to_owned());
+    let warnings = Mutex::new(Warnings::default());
+    let call = Call {
+        world,
+        caller,
+        namespace: if resource.is_namespaced { &namespace } else { "" },
+        name: &name,
+        subresource: "",
+        now: world.env.clock.now(),
+        warnings: &warnings,
+        may_create: &MayAlwaysCreate,
+    };
+    let key = resource.store.key(call.namespace, &name);
+    let found = resource.store.storage.get(&key, At::Latest).await;
+    let found = found.map_err(|e| crate::errors::storage_status(&e, resource.group_resource(), &name))?;
+    let existing = match &found.record {
+        Some(record) => Some(resource.object(record).await?),
+        None => None,
+    };
+    let is_rbac = seed.group == "rbac.authorization.k8s.io";
+    let action = match (&existing, is_rbac) {
+        (None, _) => Action::Create(seed.object),
+        (Some(_), false) => Action::Keep,
+        (Some(existing), true) => reconcile(Some(existing), &seed.object),
+    };
+    match action {
+        Action::Keep => Ok(()),
+        Action::Create(object) => create(resource, &call, object).await,
+        Action::Update(object) => {
+            let object = decoded(resource, object)?;
+            resource.update_with(&call, &Replace::new(object), &WriteOptions::default()).await.map(|_| ())
+        }
+        Action::Recreate(object) => {
+            resource.delete(&call, &crate::options::DeleteOptions::default()).await?;
+            create(resource, &call, object).await
+        }
+    }
+}
+
+async fn create(resource: &Resource, call: &Call<'_>, object: Value) -> Result<()> {
+    let object = decoded(resource, object)?;
+    match resource.create(call, object, &WriteOptions::default()).await {
+        Ok(_) => Ok(()),
+        // another server of the same store was quicker
+        Err(status) if status.is("AlreadyExists") => Ok(()),
+        Err(status) => Err(status),
+    }
+}
+
+/// An object of our own in the form that a decoded body has.
+fn decoded(resource: &Resource, object: Value) -> Result<Value> {
+    let Some(id) = resource.type_id() else { return Ok(object) };
+    let GroupVersionKind { kind, .. } = &resource.kind;
+    let parsed = pintle_schema::decode_value(&object, id).map_err(|why| Box::new(Status::internal(why)))?;
+    if let Some(why) = parsed.issues.wrong_type {
+        return Err(Box::new(Status::internal(format!("a seed of kind {kind} is malformed: {why}"))));
+    }
+    let mut object = parsed.value;
+    resource.set_kind(&mut object);
+    resource.strategy.set_defaults(&mut object);
+    Ok(object)
+}
