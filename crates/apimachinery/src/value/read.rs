@@ -204,6 +204,14 @@ pub fn parse(input: &[u8]) -> Result<Value, ParseError> {
     Ok(parse_guided(input, Free)?.value)
 }
 
+/// [`parse`], with the duplicate keys told.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_free(input: &[u8]) -> Result<Parsed, ParseError> {
+    parse_guided(input, Free)
+}
+
 /// Reads a document along a schema. Duplicate keys are reported also where the schema lets everything pass.
 ///
 /// # Errors
