@@ -7,6 +7,7 @@ require (
 	k8s.io/apiextensions-apiserver v0.35.4
 	k8s.io/apimachinery v0.35.4
 	k8s.io/kube-aggregator v0.35.4
+	sigs.k8s.io/yaml v1.6.0
 )
 
 require (

@@ -3,6 +3,8 @@
 // JSON document a line goes to standard output. The same arguments give the same output.
 //
 //	go run . -seeds 20 < kinds.tsv
+//
+// With -yaml it reads YAML texts instead, one JSON string a line, and writes what the reference library makes of each.
 package main
 
 import (
@@ -71,7 +73,12 @@ func main() {
 	log.SetFlags(0)
 	seeds := flag.Int64("seeds", 4, "objects of each kind")
 	small := flag.Bool("small", false, "sparse objects, and no frames and wild forms: for fixtures")
+	isYAML := flag.Bool("yaml", false, "read YAML texts instead")
 	flag.Parse()
+	if *isYAML {
+		readYAML()
+		return
+	}
 	scheme := newScheme()
 	out := bufio.NewWriter(os.Stdout)
 	defer out.Flush()

@@ -3,3 +3,4 @@
 
 mod pairs;
 mod protobuf;
+mod yaml;
