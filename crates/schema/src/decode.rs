@@ -70,6 +70,10 @@ fn is_empty_collection(shape: &Shape, value: &Value) -> bool {
     }
 }
 
+/// The one list that is told from an absent one when it is empty: that asks to forget all owners. What a write makes of
+/// it is not empty (`pintle_patch::apply::update`).
+const MANAGED_FIELDS: &str = "managedFields";
+
 /// The guide of a schema.
 #[derive(Clone, Copy)]
 struct Walk<'s>(Node<'s>);
@@ -124,7 +128,7 @@ impl<'s> Guide for Walk<'s> {
                 FieldGuide::Known {
                     guide: self.with(field.shape),
                     name: field.name.as_static_str(),
-                    omit_empty: schema.is_dropped_when_empty(field),
+                    omit_empty: schema.is_dropped_when_empty(field) && field.name != MANAGED_FIELDS,
                     is_field: true,
                 }
             }
@@ -247,6 +251,13 @@ impl<'s> Guide for Walk<'s> {
                 // protobuf, in which upstream stores, does not tell empty lists and maps from absent ones
                 Some((_, value)) if is_empty_collection(schema.shape(field.shape), value) => *value = absent,
                 Some(_) => {}
+            }
+        }
+        if schema.field(schema.ty(*id), "apiVersion").is_none() {
+            // metadata of a template, which nobody resets
+            let metadata = members.iter_mut().find(|(name, _)| name == "metadata").map(|(_, value)| value);
+            if let Some(metadata) = metadata.filter(|m| m.get(MANAGED_FIELDS).items().is_empty()) {
+                metadata.remove(MANAGED_FIELDS);
             }
         }
         // omitzero structs vanish when nothing is in them
@@ -446,6 +457,17 @@ mod tests {
         ] {
             assert_eq!(pod(json).issues.wrong_type.as_deref(), Some(want), "{json}");
         }
+    }
+
+    #[test]
+    fn empty_managed_fields_stay_where_they_mean_a_reset() {
+        let parsed = decode(
+            br#"{"metadata":{"managedFields":[],"finalizers":[]},"template":{"metadata":{"managedFields":[]},"spec":{"containers":[]}}}"#,
+            kind("", "v1", "PodTemplate").unwrap().id,
+        );
+        let value = parsed.unwrap().value;
+        assert_eq!(value["metadata"].to_json_string(), r#"{"managedFields":[]}"#);
+        assert_eq!(value["template"]["metadata"].to_json_string(), "{}");
     }
 
     #[test]

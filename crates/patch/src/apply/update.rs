@@ -1,0 +1,275 @@
+//! What a write does to the owners of fields.
+
+use super::compare::{Changes, compare};
+use super::conflict::Conflicts;
+use super::element;
+use super::managed::{Entry, Operation, Trust, cap, decode, encode, is_reset};
+use super::place::Place;
+use super::reconcile::reconcile;
+use super::set::FieldSet;
+use super::{Scope, Writer};
+use pintle_apimachinery::meta::Meta;
+use pintle_apimachinery::time::format_time;
+use pintle_apimachinery::{Str, Value};
+use std::sync::LazyLock;
+
+/// Fields that nobody owns.
+static UNOWNED: LazyLock<FieldSet> = LazyLock::new(|| {
+    let top: [&[&str]; 3] = [&["apiVersion"], &["kind"], &["metadata"]];
+    let names = ["name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields", "resourceVersion"];
+    names.iter().fold(FieldSet::of_paths(&top), |set, name| set.union(&FieldSet::of_paths(&[&["metadata", name]])))
+});
+
+/// Sets the managedFields of `object`, which is about to be written over `live` (`None`: it is created) by anything but
+/// apply. Both are in the version of the endpoint and canonical, as decoding along the schema makes them; `object`
+/// still holds what the client sent as managedFields.
+///
+/// The writer takes over what it changes. Managers of versions that are no more vanish. If an object does not conform
+/// to its schema, all owners are forgotten.
+pub fn update(scope: &Scope<'_>, live: Option<&Value>, object: &mut Value, writer: &Writer<'_>) {
+    let live_entries = live.map_or(&Value::NULL, |live| live.metadata().get("managedFields"));
+    let sent = object.at_mut("metadata").map(|metadata| metadata.remove("managedFields")).unwrap_or_default();
+    let is_sent_as_stored = sent == *live_entries;
+    let (owners, trust) = match starting_owners(scope, live_entries, &sent, is_sent_as_stored) {
+        Start::Stored => (None, Trust::Stored),
+        Start::Owners(owners) => (Some(owners), Trust::FromClient),
+    };
+    let is_untracked = owners.as_ref().map_or_else(|| live_entries.items().is_empty(), Vec::is_empty);
+    if is_untracked && live.is_some_and(|live| !live.uid().is_empty()) {
+        // tracking begins with the first apply
+        return;
+    }
+    let empty;
+    let before = match live {
+        Some(live) => live,
+        None => {
+            empty = scope.empty();
+            &empty
+        }
+    };
+    let Ok(changes) = compare(scope.place(), before, object) else { return };
+    let changes = changes.without(scope.reset_fields);
+    let list = if changes.is_empty() && owners.is_none() && !scope.is_custom {
+        // nothing changed, and nobody touched the owners
+        if is_sent_as_stored { sent } else { live_entries.clone() }
+    } else {
+        let Ok(mut owners) = owners.map_or_else(|| decode(live_entries, Trust::Stored), Ok) else { return };
+        let transition = Transition { scope, before, after: object, changes: &changes };
+        if trust == Trust::FromClient || scope.is_custom {
+            owners = match reconciled(scope, before, owners) {
+                Ok(owners) => owners,
+                Err(_) => return,
+            };
+        }
+        if transition.take_over(&mut owners, None).is_err() {
+            return;
+        }
+        record(scope, &changes, &mut owners, writer);
+        cap(&mut owners);
+        encode(owners)
+    };
+    if !list.is_null() {
+        object.make("metadata").set("managedFields", list);
+    }
+}
+
+/// Whether a list of managedFields (as admission left it, say) is sound.
+///
+/// # Errors
+/// What is wrong with it, in upstream's words.
+pub fn validate(managed_fields: &Value) -> Result<(), String> {
+    decode(managed_fields, Trust::FromClient).map(drop)
+}
+
+/// Whose fields a write starts from.
+enum Start {
+    /// The live object's.
+    Stored,
+    /// Those that the client sent.
+    Owners(Vec<Entry>),
+}
+
+fn starting_owners(scope: &Scope<'_>, live: &Value, sent: &Value, is_sent_as_stored: bool) -> Start {
+    let stored = || match decode(live, Trust::FromClient) {
+        // what cannot be read is forgotten
+        Err(_) => Start::Owners(Vec::new()),
+        Ok(_) => Start::Stored,
+    };
+    if !scope.subresource.is_empty() {
+        return Start::Stored;
+    }
+    if is_reset(sent) {
+        return Start::Owners(Vec::new());
+    }
+    if is_sent_as_stored || sent.items().is_empty() {
+        return Start::Stored;
+    }
+    match decode(sent, Trust::FromClient) {
+        Ok(owners) if !owners.is_empty() => Start::Owners(owners),
+        Ok(_) | Err(_) => stored(),
+    }
+}
+
+/// Adds what the writer changed to its entry.
+pub(super) fn record(scope: &Scope<'_>, changes: &Changes, owners: &mut Vec<Entry>, writer: &Writer<'_>) {
+    let fields = changes.changed.difference(&UNOWNED);
+    if fields.is_empty() {
+        return;
+    }
+    let entry = Entry {
+        manager: manager_name(writer.manager),
+        operation: Operation::Update,
+        api_version: Str::from(scope.kind.api_version()),
+        subresource: Str::new(scope.subresource),
+        time: format_time(writer.now),
+        fields,
+    };
+    match owners.iter_mut().find(|owner| owner.is_same_owner(&entry)) {
+        Some(owner) => *owner = Entry { fields: entry.fields.union(&owner.fields), ..entry },
+        None => owners.push(entry),
+    }
+}
+
+/// The name of a manager in its entry.
+pub(super) fn manager_name(name: &str) -> Str {
+    Str::new(if name.is_empty() { "unknown" } else { name })
+}
+
+/// A set without the fields that nobody owns.
+pub(super) fn ownable(fields: &FieldSet) -> FieldSet {
+    fields.difference(&UNOWNED)
+}
+
+/// Brings the owners' sets to the schemas of today; owners of versions that are no more are left out.
+///
+/// # Errors
+/// Why the live object cannot be converted.
+pub(super) fn reconciled(scope: &Scope<'_>, live: &Value, owners: Vec<Entry>) -> Result<Vec<Entry>, String> {
+    let own_version = scope.kind.api_version();
+    let mut kept = Vec::with_capacity(owners.len() + 1);
+    for mut owner in owners {
+        let place = if owner.api_version == own_version.as_str() {
+            scope.place()
+        } else {
+            let is_convertible = scope.versions.convert(live, &owner.api_version)?.is_some();
+            match scope.versions.node(&owner.api_version) {
+                Some(node) if is_convertible => Place::root(node),
+                _ => continue,
+            }
+        };
+        reconcile(place, &mut owner.fields);
+        kept.push(owner);
+    }
+    Ok(kept)
+}
+
+/// A change of an object, for its owners.
+pub(super) struct Transition<'a> {
+    pub(super) scope: &'a Scope<'a>,
+    pub(super) before: &'a Value,
+    pub(super) after: &'a Value,
+    /// What changes, in the version of the endpoint.
+    pub(super) changes: &'a Changes,
+}
+
+/// Why owners do not accept a change.
+pub(super) enum Refused {
+    Conflicts(Conflicts),
+    /// A conversion failed.
+    Failed(String),
+}
+
+impl From<String> for Refused {
+    fn from(why: String) -> Refused {
+        Refused::Failed(why)
+    }
+}
+
+impl Transition<'_> {
+    /// Takes changed and removed fields from their owners; owners of nothing vanish. With `applier` (the owner that
+    /// applies, and without force) changes of what others own are conflicts and nothing is taken.
+    pub(super) fn take_over(&self, owners: &mut Vec<Entry>, applier: Option<Applier<'_>>) -> Result<(), Refused> {
+        let mut versions: Vec<(Str, Option<Changes>)> = Vec::new();
+        let own_version = self.scope.kind.api_version();
+        let mut conflicts = Conflicts::default();
+        let mut is_missing = Vec::new();
+        for (idx, owner) in owners.iter().enumerate() {
+            if applier.as_ref().is_some_and(|applier| owner.is_same_owner(applier.entry)) {
+                continue;
+            }
+            let Some(changes) = self.changes_in(&own_version, &owner.api_version, &mut versions)? else {
+                is_missing.push(idx);
+                continue;
+            };
+            let is_checked = applier.as_ref().is_some_and(|applier| !applier.is_forced);
+            if is_checked && owner.fields.intersects(&changes.changed) {
+                conflicts.add(owner, &owner.fields.intersection(&changes.changed));
+            }
+        }
+        if !conflicts.is_empty() {
+            return Err(Refused::Conflicts(conflicts));
+        }
+        for (idx, owner) in owners.iter_mut().enumerate() {
+            let is_applier = applier.as_ref().is_some_and(|applier| owner.is_same_owner(applier.entry));
+            if is_applier || is_missing.contains(&idx) {
+                continue;
+            }
+            let Some(changes) = self.changes_in(&own_version, &owner.api_version, &mut versions)? else { continue };
+            for lost in [&changes.changed, &changes.removed] {
+                if owner.fields.intersects(lost) {
+                    owner.fields = owner.fields.difference(lost);
+                }
+            }
+        }
+        let mut idx = 0;
+        owners.retain(|owner| {
+            let is_kept = !is_missing.contains(&idx) && !owner.fields.is_empty();
+            idx += 1;
+            is_kept
+        });
+        Ok(())
+    }
+
+    /// What changes in the version of an owner; `None` when there is no such version.
+    fn changes_in<'c>(
+        &'c self,
+        own_version: &str,
+        version: &str,
+        known: &'c mut Vec<(Str, Option<Changes>)>,
+    ) -> Result<Option<&'c Changes>, String> {
+        if version == own_version {
+            return Ok(Some(self.changes));
+        }
+        let idx = match known.iter().position(|(v, _)| v == version) {
+            Some(idx) => idx,
+            None => {
+                known.push((Str::new(version), self.compared_in(version)?));
+                known.len() - 1
+            }
+        };
+        Ok(known[idx].1.as_ref())
+    }
+
+    fn compared_in(&self, version: &str) -> Result<Option<Changes>, String> {
+        let versions = self.scope.versions;
+        let converted = |what: &str, object: &Value| {
+            versions.convert(object, version).map_err(|why| format!("failed to convert {what} object: {why}"))
+        };
+        let (before, after) = (converted("old", self.before)?, converted("new", self.after)?);
+        let (Some(before), Some(after), Some(node)) = (before, after, versions.node(version)) else { return Ok(None) };
+        let changes = compare(Place::root(node), &before, &after)
+            .map_err(|why| format!("failed to compare objects: {why}"))?;
+        Ok(Some(changes.without(versions.reset_fields(version))))
+    }
+}
+
+/// The owner that applies.
+pub(super) struct Applier<'a> {
+    pub(super) entry: &'a Entry,
+    pub(super) is_forced: bool,
+}
+
+/// The element of a member, for paths that code names.
+pub(super) fn path_of(names: &[&str]) -> Vec<Str> {
+    names.iter().map(|name| element::field(name)).collect()
+}
