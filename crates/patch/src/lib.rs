@@ -22,18 +22,21 @@
 //!
 //! Server-side apply:
 //! ```text
-//! let applied = apply::apply(&scope, live, &config, &Writer { manager, now }, force)?;
-//! if applied.is_changed { /* decode along the schema, default; errors: scope.conversion_failed(..) */ }
+//! match apply::apply(&scope, live, &config, &Writer { manager, now }, force)? {
+//!     Applied::Nothing => live,                    // answered as it is
+//!     Applied::Owners(object) => object,           // the live object with other managedFields
+//!     Applied::Object(object) => object,           // yet to be decoded along the schema (else scope.conversion_failed)
+//! }                                                // and defaulted; carries its managedFields
 //! ```
-//! `applied.object` carries its managedFields. When it is not changed it is the live object but for those.
 //!
-//! Before commit, where managedFields are the only change: `apply::keep_times(&live, &mut object)` takes new times
-//! back, so that a write that changes nothing stays one.
+//! Before every commit of an update: `apply::keep_times(&live, &mut object)` takes new times back where they are the
+//! only change, so that a write that changes nothing is none.
 //!
-//! A `Scope` says for which endpoint: kind and version, schema node, subresource, the fields the
+//! A [`Scope`](apply::Scope) says for which endpoint: kind and version, schema node, subresource, the fields the
 //! strategy resets (never owned through this endpoint), and how to see an object in the kind's other versions.
 //! `apply::scale` carries the ownership of `replicas` between a resource and its scale subresource.
 
+pub mod apply;
 mod document;
 mod go;
 mod json_patch;

@@ -9,7 +9,7 @@ use super::place::is_same;
 use super::prune::pruned;
 use super::update::{Applier, Refused, Transition, manager_name, ownable, reconciled, record};
 use super::validate::validate;
-use super::{FieldSet, Scope, Writer, described};
+use super::{Scope, Writer, described};
 use pintle_apimachinery::meta::Meta;
 use pintle_apimachinery::status::{Result, Status};
 use pintle_apimachinery::time::format_time;
@@ -58,9 +58,8 @@ pub fn apply(
     if config.metadata()["managedFields"].as_array().is_some() {
         return Err(Box::new(Status::bad_request("metadata.managedFields must be nil")));
     }
-    validate(scope.place(), config, false).map_err(|why| {
-        plain(format!("failed to create typed patch object ({}): {why}", described(config)))
-    })?;
+    validate(scope.place(), config, false)
+        .map_err(|why| plain(format!("failed to create typed patch object ({}): {why}", described(config))))?;
     let attempt = Attempt { scope, before, config, writer };
     let mut done = attempt.with_last_applied(owners, is_forced)?;
     if let Some(object) = &mut done.object {
@@ -154,7 +153,8 @@ impl Attempt<'_> {
     fn run(&self, owners: Vec<Entry>, is_forced: bool) -> Result<Done, Refused> {
         let (scope, place) = (self.scope, self.scope.place());
         let mut owners = if scope.is_custom { reconciled(scope, self.before, owners)? } else { owners };
-        let mut merged = merge(place, self.before, self.config).map_err(|why| format!("failed to merge config: {why}"))?;
+        let mut merged =
+            merge(place, self.before, self.config).map_err(|why| format!("failed to merge config: {why}"))?;
         let applier = self.applier();
         let last = owners.iter().position(|owner| owner.is_same_owner(&applier)).map(|idx| owners.swap_remove(idx));
         let applier = Entry { time: last.as_ref().map(|last| last.time.clone()).unwrap_or_default(), ..applier };
@@ -193,7 +193,10 @@ impl Attempt<'_> {
             api_version: Str::from(self.scope.kind.api_version()),
             subresource: Str::new(self.scope.subresource),
             time: Str::default(),
-            fields: self.scope.reset_fields.map_or(named.clone(), |reset: &FieldSet| named.recursive_difference(reset)),
+            fields: match self.scope.reset_fields {
+                Some(reset) => named.recursive_difference(reset),
+                None => named,
+            },
         }
     }
 }

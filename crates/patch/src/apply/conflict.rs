@@ -1,11 +1,11 @@
 //! Conflicts of an apply: fields that it would change and others own.
 
+use super::element;
 use super::managed::{Entry, Operation};
 use super::set::FieldSet;
-use super::element;
-use pintle_apimachinery::status::Status;
 use pintle_apimachinery::Str;
 use pintle_apimachinery::field::go_quote;
+use pintle_apimachinery::status::Status;
 use std::fmt::Write as _;
 
 /// A field that would change and is owned by another.

@@ -194,8 +194,12 @@ mod tests {
 
     #[test]
     fn the_order_of_messages() {
-        let mut texts = ["i:10", "i:9", "v:true", r#"v:"a""#, "v:3", r#"k:{"port":443}"#, r#"k:{"port":80}"#, "f:b", "f:a"];
+        let mut texts =
+            ["i:10", "i:9", "v:true", r#"v:"a""#, "v:3", r#"k:{"port":443}"#, r#"k:{"port":80}"#, "f:b", "f:a"];
         texts.sort_by(|a, b| compare(a, b));
-        assert_eq!(texts, ["f:a", "f:b", r#"k:{"port":80}"#, r#"k:{"port":443}"#, "v:3", r#"v:"a""#, "v:true", "i:9", "i:10"]);
+        assert_eq!(
+            texts,
+            ["f:a", "f:b", r#"k:{"port":80}"#, r#"k:{"port":443}"#, "v:3", r#"v:"a""#, "v:true", "i:9", "i:10"]
+        );
     }
 }

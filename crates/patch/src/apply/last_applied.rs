@@ -1,10 +1,10 @@
 //! Objects that `kubectl apply` kept with an annotation, and that `kubectl apply --server-side` takes over.
 
+use super::Scope;
 use super::compare::compare;
 use super::fields::field_set;
 use super::set::FieldSet;
 use super::validate::validate;
-use super::Scope;
 use pintle_apimachinery::meta::{Meta, well_known::LAST_APPLIED};
 use pintle_apimachinery::value::{html_escaped, parse};
 use pintle_apimachinery::{Str, Value};

@@ -57,8 +57,12 @@ impl Entry {
         let mut object = Object::new();
         let version = if self.operation == Operation::Update { self.api_version.as_str() } else { "" };
         // the members in the order of the Go struct
-        let members =
-            [("manager", self.manager.as_str()), ("operation", self.operation.text()), ("apiVersion", version), ("subresource", &self.subresource)];
+        let members = [
+            ("manager", self.manager.as_str()),
+            ("operation", self.operation.text()),
+            ("apiVersion", version),
+            ("subresource", &self.subresource),
+        ];
         let mut text = "{".to_owned();
         for (name, value) in members.into_iter().filter(|(_, value)| !value.is_empty()) {
             object.insert(name, Value::from(value));
@@ -210,12 +214,15 @@ mod tests {
 
     #[test]
     fn old_updates_are_merged_per_version() {
-        let mut entries: Vec<Entry> =
-            (0..12).map(|n| entry(&format!("m{n:02}"), &format!("2026-01-01T00:00:{n:02}Z"), if n == 1 { "v2" } else { "v1" })).collect();
+        let mut entries: Vec<Entry> = (0..12)
+            .map(|n| entry(&format!("m{n:02}"), &format!("2026-01-01T00:00:{n:02}Z"), if n == 1 { "v2" } else { "v1" }))
+            .collect();
         entries.reverse();
         cap(&mut entries);
-        let told: Vec<String> =
-            entries.iter().map(|e| format!("{} {} {} {}", e.manager, e.api_version, e.time, e.fields.clone().into_value())).collect();
+        let told: Vec<String> = entries
+            .iter()
+            .map(|e| format!("{} {} {} {}", e.manager, e.api_version, e.time, e.fields.clone().into_value()))
+            .collect();
         assert_eq!(told.len(), UPDATE_ENTRIES_MAX);
         assert_eq!(told[0], r#"ancient-changes v1 2026-01-01T00:00:03Z {"f:m00":{},"f:m02":{},"f:m03":{}}"#);
         assert_eq!(told[1], r#"m01 v2 2026-01-01T00:00:01Z {"f:m01":{}}"#);
@@ -235,7 +242,10 @@ mod tests {
         assert_eq!(told(with("operation", json!("Odd"))), Err("operation must be `Apply` or `Update`".to_owned()));
         assert_eq!(told(with("apiVersion", json!(""))), Err("apiVersion must not be empty".to_owned()));
         assert_eq!(told(with("fieldsType", json!(""))), Err("missing fieldsType in managed fields entry 0".to_owned()));
-        assert_eq!(told(with("fieldsType", json!("V2"))), Err("invalid fieldsType \"V2\" in managed fields entry 0".to_owned()));
+        assert_eq!(
+            told(with("fieldsType", json!("V2"))),
+            Err("invalid fieldsType \"V2\" in managed fields entry 0".to_owned())
+        );
         assert!(told(with("fieldsV1", json!({"odd": {}}))).is_err());
         assert_eq!(told(with("fieldsV1", Value::Null)), Ok(1));
     }

@@ -61,7 +61,10 @@ pub struct Scope<'a> {
 
 impl std::fmt::Debug for Scope<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Scope").field("kind", &self.kind).field("subresource", &self.subresource).finish_non_exhaustive()
+        f.debug_struct("Scope")
+            .field("kind", &self.kind)
+            .field("subresource", &self.subresource)
+            .finish_non_exhaustive()
     }
 }
 

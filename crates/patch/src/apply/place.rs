@@ -137,7 +137,7 @@ impl<'s> Map<'s> {
             let place = Place::Known { node: node.with(field.shape), is_preserved: self.is_preserved };
             Some(Member { place, is_declared: true })
         });
-        declared.or(self.others.map(|place| Member { place, is_declared: false }))
+        declared.or_else(|| self.others.map(|place| Member { place, is_declared: false }))
     }
 
     /// Whether nothing is declared and anything may stand in it.

@@ -7,8 +7,8 @@ use super::managed::Entry;
 use super::place::Place;
 use super::remove::without;
 use super::set::FieldSet;
-use pintle_apimachinery::{Object, Str, Value};
 use pintle_apimachinery::meta::Meta;
+use pintle_apimachinery::{Object, Str, Value};
 use std::borrow::Cow;
 
 /// The merged object without the fields of `last` (what the applier owned) that no one in `owners` (the applier with
@@ -16,7 +16,12 @@ use std::borrow::Cow;
 ///
 /// # Errors
 /// Why the object cannot be converted to the version of an owner.
-pub(super) fn pruned(scope: &Scope<'_>, merged: &Value, owners: &[Entry], last: &Entry) -> Result<Option<Value>, String> {
+pub(super) fn pruned(
+    scope: &Scope<'_>,
+    merged: &Value,
+    owners: &[Entry],
+    last: &Entry,
+) -> Result<Option<Value>, String> {
     let Some((place, merged)) = versioned(scope, merged, &last.api_version)? else { return Ok(None) };
     let last_fields = with_named_fields(place, &last.fields);
     let without_last = without(place, &merged, &last_fields);
@@ -30,7 +35,11 @@ pub(super) fn pruned(scope: &Scope<'_>, merged: &Value, owners: &[Entry], last: 
     let pruned = without(place, &merged, &gone);
     match versioned(scope, &pruned, &scope.kind.api_version())? {
         Some((_, pruned)) => Ok(Some(pruned.into_owned())),
-        None => Err(format!("no kind {:?} is registered for version {:?}", scope.kind.kind.as_str(), scope.kind.api_version())),
+        None => Err(format!(
+            "no kind {:?} is registered for version {:?}",
+            scope.kind.kind.as_str(),
+            scope.kind.api_version()
+        )),
     }
 }
 

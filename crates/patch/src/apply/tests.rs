@@ -248,18 +248,14 @@ fn owners_before_the_first_apply() {
               Update m1 v1  01Z: .data .data.k
             > put m1 {"metadata":{"name":"a","managedFields":[]},"data":{"k":"v"}}
             {"data":{"k":"v"},"metadata":{}}
-              Update m1 v1  01Z: .data .data.k
             > put m2 {"metadata":{"name":"a"},"data":{"k":"v","l":"1"}}
             {"data":{"k":"v","l":"1"},"metadata":{}}
-              Update m1 v1  01Z: .data .data.k
-              Update m2 v1  03Z: .data.l
             > apply alpha {"metadata":{"name":"a"},"data":{"k":"w"}}
-            409 Apply failed with 1 conflict: conflict with "m1" using v1: .data.k
+            409 Apply failed with 1 conflict: conflict with "before-first-apply" using v1: .data.k
             > force alpha {"metadata":{"name":"a"},"data":{"k":"w"}}
             {"data":{"k":"w","l":"1"},"metadata":{}}
               Apply alpha v1  05Z: .data.k
-              Update m1 v1  01Z: .data
-              Update m2 v1  03Z: .data.l
+              Update before-first-apply v1  05Z: .data .data.l
         "#]],
     );
 }
@@ -416,7 +412,8 @@ fn what_upstream_calls_conflicts_of_several_managers() {
 #[test]
 fn times_are_kept_when_nothing_else_changes() {
     let entry = |manager: &str, time: &str| json!({"manager": manager, "time": time, "operation": "Update"});
-    let object = |k: &str, entries: Vec<Value>| json!({"metadata": {"name": "a", "managedFields": entries}, "data": {"k": k}});
+    let object =
+        |k: &str, entries: Vec<Value>| json!({"metadata": {"name": "a", "managedFields": entries}, "data": {"k": k}});
     let live = object("v", vec![entry("a", "1"), entry("b", "1")]);
     for (new, is_kept) in [
         (object("v", vec![entry("a", "1"), entry("b", "2")]), true),
@@ -433,9 +430,7 @@ fn times_are_kept_when_nothing_else_changes() {
 #[test]
 fn replicas_between_a_resource_and_its_scale() {
     let paths: &ReplicasPaths<'_> = &[("apps/v1", Some(&["spec", "replicas"]))];
-    let entry = |manager: &str, operation: &str, version: &str, fields: Value| {
-        json!({"manager": manager, "operation": operation, "apiVersion": version, "time": "2026-01-01T00:00:00Z", "fieldsType": "FieldsV1", "fieldsV1": fields})
-    };
+    let entry = |manager: &str, operation: &str, version: &str, fields: Value| json!({"manager": manager, "operation": operation, "apiVersion": version, "time": "2026-01-01T00:00:00Z", "fieldsType": "FieldsV1", "fieldsV1": fields});
     let parent = Value::Array(vec![
         entry("applier", "Apply", "apps/v1", json!({"f:spec": {"f:replicas": {}, "f:paused": {}}})),
         entry("updater", "Update", "apps/v1", json!({"f:spec": {"f:replicas": {}, "f:paused": {}}})),
@@ -447,7 +442,8 @@ fn replicas_between_a_resource_and_its_scale() {
     expect![[r#"
           Apply applier autoscaling/v1  00Z: .spec.replicas
           Update updater autoscaling/v1  00Z: .spec.replicas
-    "#]].assert_eq(&told(&scale));
+    "#]]
+    .assert_eq(&told(&scale));
     let mut taken = entry("scaler", "Update", "autoscaling/v1", json!({"f:spec": {"f:replicas": {}}}));
     taken.set("subresource", "scale");
     expect![[r#"
@@ -455,13 +451,15 @@ fn replicas_between_a_resource_and_its_scale() {
           Update scaler apps/v1 scale : .spec.replicas
           Update other apps/v1  00Z: .spec.paused
           Update updater apps/v1  00Z: .spec.paused
-    "#]].assert_eq(&told(&to_parent(&parent, &Value::Array(vec![taken]), "apps/v1", paths).unwrap()));
+    "#]]
+    .assert_eq(&told(&to_parent(&parent, &Value::Array(vec![taken]), "apps/v1", paths).unwrap()));
     expect![[r#"
           Apply applier apps/v1  00Z: .spec.paused .spec.replicas
           Update updater apps/v1  : .spec.replicas
           Update other apps/v1  00Z: .spec.paused
           Update updater apps/v1  00Z: .spec.paused
-    "#]].assert_eq(&told(&to_parent(&parent, &scale, "apps/v1", paths).unwrap()));
+    "#]]
+    .assert_eq(&told(&to_parent(&parent, &scale, "apps/v1", paths).unwrap()));
 }
 
 /// A pod's configuration of few names.

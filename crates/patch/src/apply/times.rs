@@ -29,6 +29,9 @@ fn is_same_but_for_times(live: &Value, object: &Value) -> bool {
 fn is_same_but(old: &Value, new: &Value, name: &str, is_same: impl Fn(&Value, &Value) -> bool) -> bool {
     let others = |value: &'_ Value| value.entries().filter(|(key, _)| *key != name).count();
     others(old) == others(new)
-        && old.entries().filter(|(key, _)| *key != name).all(|(key, value)| new.as_object().and_then(|o| o.get(key)) == Some(value))
+        && old
+            .entries()
+            .filter(|(key, _)| *key != name)
+            .all(|(key, value)| new.as_object().and_then(|o| o.get(key)) == Some(value))
         && is_same(old.get(name), new.get(name))
 }

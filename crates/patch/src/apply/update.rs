@@ -16,7 +16,17 @@ use std::sync::LazyLock;
 /// Fields that nobody owns.
 static UNOWNED: LazyLock<FieldSet> = LazyLock::new(|| {
     let top: [&[&str]; 3] = [&["apiVersion"], &["kind"], &["metadata"]];
-    let names = ["name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields", "resourceVersion"];
+    let names = [
+        "name",
+        "namespace",
+        "creationTimestamp",
+        "selfLink",
+        "uid",
+        "clusterName",
+        "generation",
+        "managedFields",
+        "resourceVersion",
+    ];
     names.iter().fold(FieldSet::of_paths(&top), |set, name| set.union(&FieldSet::of_paths(&[&["metadata", name]])))
 });
 
@@ -257,8 +267,8 @@ impl Transition<'_> {
         };
         let (before, after) = (converted("old", self.before)?, converted("new", self.after)?);
         let (Some(before), Some(after), Some(node)) = (before, after, versions.node(version)) else { return Ok(None) };
-        let changes = compare(Place::root(node), &before, &after)
-            .map_err(|why| format!("failed to compare objects: {why}"))?;
+        let changes =
+            compare(Place::root(node), &before, &after).map_err(|why| format!("failed to compare objects: {why}"))?;
         Ok(Some(changes.without(versions.reset_fields(version))))
     }
 }
