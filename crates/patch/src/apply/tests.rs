@@ -437,9 +437,10 @@ fn replicas_between_a_resource_and_its_scale() {
         entry("other", "Update", "apps/v1", json!({"f:spec": {"f:paused": {}}})),
         entry("old", "Update", "apps/v0", json!({"f:spec": {"f:replicas": {}}})),
     ]);
-    let told = |list: &Value| list.items().iter().map(owner_text).collect::<String>();
+    let told = |list: &Value| format!("owners\n{}", list.items().iter().map(owner_text).collect::<String>());
     let scale = to_scale(&parent, paths).unwrap();
     expect![[r#"
+        owners
           Apply applier autoscaling/v1  00Z: .spec.replicas
           Update updater autoscaling/v1  00Z: .spec.replicas
     "#]]
@@ -447,6 +448,7 @@ fn replicas_between_a_resource_and_its_scale() {
     let mut taken = entry("scaler", "Update", "autoscaling/v1", json!({"f:spec": {"f:replicas": {}}}));
     taken.set("subresource", "scale");
     expect![[r#"
+        owners
           Apply applier apps/v1  00Z: .spec.paused
           Update scaler apps/v1 scale : .spec.replicas
           Update other apps/v1  00Z: .spec.paused
@@ -454,6 +456,7 @@ fn replicas_between_a_resource_and_its_scale() {
     "#]]
     .assert_eq(&told(&to_parent(&parent, &Value::Array(vec![taken]), "apps/v1", paths).unwrap()));
     expect![[r#"
+        owners
           Apply applier apps/v1  00Z: .spec.paused .spec.replicas
           Update updater apps/v1  : .spec.replicas
           Update other apps/v1  00Z: .spec.paused
