@@ -26,7 +26,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     made.data.get_or_insert_default().insert("greeting".to_owned(), "good morning".to_owned());
     let updated = maps.update(&made).await?;
     println!("update   {}", updated.resource_version());
-    println!("stale    {}", maps.update(&made).await.err().filter(pintle_client::Error::is_conflict).ok_or("no conflict")?);
+    println!(
+        "stale    {}",
+        maps.update(&made).await.err().filter(pintle_client::Error::is_conflict).ok_or("no conflict")?
+    );
 
     maps.patch("tour", &Patch::Merge(json!({"data": {"merge": "yes"}}))).await?;
     maps.patch("tour", &Patch::Json(json!([{"op": "remove", "path": "/data/merge"}]))).await?;

@@ -11,6 +11,10 @@ use std::any::TypeId;
 /// An object with metadata that travels as JSON: every type of `k8s_openapi` that has metadata, every type made by
 /// [`custom_resource!`](crate::custom_resource), [`DynamicObject`] and [`PartialObjectMetadata`].
 pub trait Object: Serialize + DeserializeOwned + Clone + std::fmt::Debug + Send + Sync + 'static {
+    /// Whether objects carry their own type, so that [`set_types`](Object::set_types) must be called or their JSON be
+    /// complete.
+    const IS_DYNAMIC: bool = false;
+
     /// The object's metadata.
     fn meta(&self) -> &ObjectMeta;
 
@@ -208,6 +212,8 @@ impl DynamicObject {
 }
 
 impl Object for DynamicObject {
+    const IS_DYNAMIC: bool = true;
+
     fn meta(&self) -> &ObjectMeta {
         &self.metadata
     }
