@@ -1,1 +1,16 @@
-//! Admission: the built-in plugins, policies and webhooks, as a chain over lookups.
+//! Admission: what may be written, beyond what validation can see, and what is filled in before.
+//!
+//! A [`Chain`] of plugins in upstream's order, each of which may change the object first and refuse it later. Other
+//! objects come in through [`pintle_auth::Lookup`]; the few writes that admission makes (usage of quotas) go out through
+//! traits that the server implements.
+
+pub mod attributes;
+pub mod chain;
+mod errors;
+pub mod plugins;
+pub mod pod;
+pub mod quota;
+
+pub use attributes::{Admission, AdmitAll, Attributes, Operation, Warnings};
+pub use chain::{Chain, Plugin};
+pub use errors::{forbidden, object_name};

@@ -10,6 +10,7 @@ pub mod bootstrap;
 pub mod impersonation;
 pub mod lookup;
 pub mod pki;
+pub mod pod_refs;
 pub mod review;
 pub mod token;
 pub mod user;

@@ -248,3 +248,16 @@ fn extended_key_usage(usage: &str) -> Option<ExtendedKeyUsagePurpose> {
         _ => return None,
     })
 }
+
+/// The organisations in the subject of a PEM certificate signing request.
+///
+/// # Errors
+/// Why the request cannot be read.
+pub fn request_organizations(pem: &[u8]) -> Result<Vec<String>, String> {
+    use x509_parser::certification_request::X509CertificationRequest;
+    let no_request = || "PEM block type must be CERTIFICATE REQUEST".to_owned();
+    let der = rustls_pki_types::CertificateSigningRequestDer::from_pem_slice(pem).map_err(|_| no_request())?;
+    let (_, request) = X509CertificationRequest::from_der(&der).map_err(|error| error.to_string())?;
+    let subject = &request.certification_request_info.subject;
+    Ok(subject.iter_organization().filter_map(|o| o.as_str().ok()).map(str::to_owned).collect())
+}

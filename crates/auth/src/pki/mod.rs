@@ -7,7 +7,7 @@ mod files;
 mod kubeconfig;
 mod tls;
 
-pub use authority::{Authority, Pair, RequestError, Subject};
+pub use authority::{Authority, Pair, RequestError, Subject, request_organizations};
 pub use files::{FileError, write_private};
 pub use kubeconfig::Kubeconfig;
 pub use tls::{TlsError, server_config};
