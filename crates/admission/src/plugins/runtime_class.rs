@@ -67,7 +67,7 @@ impl Plugin for RuntimeClass {
             pod["spec"]["nodeSelector"].set(key, value);
         }
         let tolerations = class["scheduling"]["tolerations"].items();
-        if !class["scheduling"].is_null() && !(tolerations.is_empty() && pod["spec"]["tolerations"].is_null()) {
+        if !tolerations.is_empty() {
             let merged = merge_tolerations(pod["spec"]["tolerations"].items(), tolerations);
             pod["spec"].set("tolerations", merged);
         }
