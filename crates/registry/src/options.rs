@@ -1,5 +1,6 @@
 //! What a request asks for besides its object, already read and checked.
 
+pub use pintle_admission::Warnings;
 use pintle_apimachinery::fieldselector::FieldSelector;
 use pintle_apimachinery::labels::Selector;
 use pintle_apimachinery::{ErrorList, Str};
@@ -105,32 +106,6 @@ pub struct Caller {
     pub user: UserInfo,
     /// The name under which fields are owned when the request names none.
     pub default_manager: Str,
-}
-
-/// Texts for `Warning: 299` headers, in order, each once.
-#[derive(Clone, Debug, Default)]
-pub struct Warnings(Vec<String>);
-
-impl Warnings {
-    /// Adds a warning unless it was given already.
-    pub fn add(&mut self, text: impl Into<String>) {
-        let text = text.into();
-        if !text.is_empty() && !self.0.contains(&text) {
-            self.0.push(text);
-        }
-    }
-
-    /// Adds several.
-    pub fn extend(&mut self, texts: impl IntoIterator<Item = String>) {
-        for text in texts {
-            self.add(text);
-        }
-    }
-
-    /// The texts.
-    pub fn texts(&self) -> &[String] {
-        &self.0
-    }
 }
 
 /// The errors of an options object, if there are any, as the 422 that upstream answers.
