@@ -5,12 +5,15 @@
 //! and asks it.
 
 pub mod columns;
+pub mod conditions;
+pub mod crd;
 pub mod jsonpath;
 pub mod scale;
 pub mod strategy;
 pub mod structural;
 pub mod version;
 
+pub use crd::DefinitionStrategy;
 /// CEL, for those who know this crate only.
 pub use pintle_cel as cel;
 pub use strategy::CustomResourceStrategy;

@@ -277,6 +277,13 @@ fn prune_defaults(schema: &mut Structural) {
     }
 }
 
+/// Whether a default says what its schema does not know.
+pub(crate) fn has_unpruned_defaults(schema: &Structural) -> bool {
+    let mut pruned = schema.clone();
+    prune_defaults(&mut pruned);
+    pruned != *schema
+}
+
 /// `G/v1beta1 K is deprecated; use G/v1 K`: the newest version that is served, not deprecated and at least as stable.
 fn default_deprecation_warning(definition: &CompiledDefinition, version: &str, all: &[Value]) -> String {
     let (group, kind) = (&definition.group, &definition.kind);

@@ -9,6 +9,7 @@
 pub mod compile;
 pub mod correlate;
 pub mod default;
+pub mod fieldpath;
 pub mod formats;
 pub mod listtype;
 pub mod objectmeta;

@@ -1,4 +1,4 @@
-//! URLs as Go's `net/url.ParseRequestURI` reads them.
+//! URLs as Go's `net/url` reads them.
 
 use super::ip::{Addr, parse_addr};
 use pintle_apimachinery::field::go_quote;
@@ -20,6 +20,8 @@ pub struct Url {
     pub raw_path: String,
     /// What follows the question mark.
     pub raw_query: String,
+    /// What follows the hash sign, unescaped.
+    pub fragment: String,
     /// Whether there is a question mark without a query.
     pub force_query: bool,
     /// The text it was read from.
@@ -40,14 +42,24 @@ enum Part {
 /// # Errors
 /// Go's text when `text` is none.
 pub fn parse_request_uri(text: &str) -> Result<Url, String> {
-    parse(text).map_err(|why| format!("parse {}: {why}", go_quote(text)))
+    parse_part(text, true).map_err(|why| format!("parse {}: {why}", go_quote(text)))
 }
 
-fn parse(text: &str) -> Result<Url, String> {
+/// Reads any URL, also a relative one or one with a fragment.
+///
+/// # Errors
+/// Go's text when `text` is none.
+pub fn parse(text: &str) -> Result<Url, String> {
+    let (before, fragment) = text.split_once('#').unwrap_or((text, ""));
+    let parsed = parse_part(before, false).and_then(|url| Ok(Url { fragment: unescape(fragment, Part::Path)?, ..url }));
+    parsed.map_err(|why| format!("parse {}: {why}", go_quote(text)))
+}
+
+fn parse_part(text: &str, via_request: bool) -> Result<Url, String> {
     if text.bytes().any(|b| b < b' ' || b == 0x7f) {
         return Err("net/url: invalid control character in URL".to_owned());
     }
-    if text.is_empty() {
+    if text.is_empty() && via_request {
         return Err("empty url".to_owned());
     }
     let mut url = Url { text: text.to_owned(), ..Url::default() };
@@ -66,13 +78,19 @@ fn parse(text: &str) -> Result<Url, String> {
         query.clone_into(&mut url.raw_query);
     }
     if !rest.starts_with('/') {
-        if url.scheme.is_empty() {
+        if !url.scheme.is_empty() {
+            rest.clone_into(&mut url.opaque);
+            return Ok(url);
+        }
+        if via_request {
             return Err("invalid URI for request".to_owned());
         }
-        rest.clone_into(&mut url.opaque);
-        return Ok(url);
+        if rest.split('/').next().is_some_and(|segment| segment.contains(':')) {
+            return Err("first path segment in URL cannot contain colon".to_owned());
+        }
     }
-    if let Some(after) = rest.strip_prefix("//").filter(|_| !url.scheme.is_empty()) {
+    let may_have_host = !url.scheme.is_empty() || (!via_request && !rest.starts_with("///"));
+    if let Some(after) = rest.strip_prefix("//").filter(|_| may_have_host) {
         let (authority, path) = after.split_at(after.find('/').unwrap_or(after.len()));
         parse_authority(&mut url, authority)?;
         rest = path;
