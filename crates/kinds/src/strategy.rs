@@ -181,6 +181,12 @@ pub trait Strategy: UpdateStrategy {
         false
     }
 
+    /// Why the object of this name cannot be deleted, ever; for the 403.
+    fn delete_refusal(&self, name: &str) -> Option<&'static str> {
+        let _ = name;
+        None
+    }
+
     /// Whether owners, dependents and deletion finalizers mean anything to the kind. Events alone are not collected.
     fn is_garbage_collected(&self) -> bool {
         true

@@ -81,6 +81,109 @@ pub fn port_number_or_name(at: &At<'_>, errors: &mut ErrorList) {
     }
 }
 
+/// A name that can stand as one segment of a path.
+pub fn path_segment(at: &At<'_>, errors: &mut ErrorList) {
+    push_faults(at, names::path_segment(at.text(), false), errors);
+}
+
+/// A count or a percentage.
+pub fn int_or_percent(at: &At<'_>, errors: &mut ErrorList) {
+    match at.as_str() {
+        Some(text) => push_faults(at, names::percent(text), errors),
+        None => nonnegative(at, errors),
+    }
+}
+
+/// A percentage that is more than the whole; counts pass.
+pub fn at_most_100_percent(at: &At<'_>, errors: &mut ErrorList) {
+    if at.as_str().and_then(pintle_apimachinery::intstr::percent).is_some_and(|percent| percent > 100) {
+        errors.push(at.invalid("must not be greater than 100%"));
+    }
+}
+
+/// A DNS subdomain of at least `n_segments` names (upstream spells the number as `word`), all faults in one error.
+fn domain_of(at: &At<'_>, name: &str, n_segments: usize, word: &str, errors: &mut ErrorList) -> bool {
+    let faults = names::dns1123_subdomain(name);
+    let rule = if !faults.is_empty() {
+        faults.join(",")
+    } else if name.split('.').count() < n_segments {
+        format!("should be a domain with at least {word} segments separated by dots")
+    } else {
+        return true;
+    };
+    errors.push(at.invalid_showing(name, rule));
+    false
+}
+
+/// A name of at least three segments (webhooks have such).
+pub fn fully_qualified_name(at: &At<'_>, errors: &mut ErrorList) {
+    if required(at, errors) {
+        domain_of(at, at.text(), 3, "three", errors);
+    }
+}
+
+/// A domain name of at least two labels; a dot at the end is fine.
+pub fn fully_qualified_domain_name(at: &At<'_>, errors: &mut ErrorList) {
+    if !required(at, errors) {
+        return;
+    }
+    let name = at.text().strip_suffix('.').unwrap_or(at.text());
+    if !domain_of(at, name, 2, "two", errors) {
+        return;
+    }
+    for label in name.split('.') {
+        let faults = names::dns1123_label(label);
+        if !faults.is_empty() {
+            errors.push(at.invalid_showing(label, faults.join(",")));
+            return;
+        }
+    }
+}
+
+/// `example.com/path`.
+pub fn domain_prefixed_path(at: &At<'_>, errors: &mut ErrorList) {
+    if !required(at, errors) {
+        return;
+    }
+    let (host, path) = match at.text().split_once('/') {
+        Some((host, path)) if !host.is_empty() && !path.is_empty() => (host, path),
+        _ => {
+            errors.push(at.invalid("must be a domain-prefixed path (such as \"acme.io/foo\")"));
+            return;
+        }
+    };
+    errors.extend(names::dns1123_subdomain(host).into_iter().map(|fault| at.invalid_showing(host, fault)));
+    if !path.bytes().all(|b| b.is_ascii_alphanumeric() || b"/-._~%!$&'()*+,;=:".contains(&b)) {
+        let fault = names::regex_fault("Invalid path", r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+", &[]);
+        errors.push(at.invalid_showing(path, fault));
+    }
+}
+
+/// `example.com/name`.
+pub fn domain_prefixed_key(at: &At<'_>, errors: &mut ErrorList) {
+    if !required(at, errors) {
+        return;
+    }
+    let faults = names::qualified_name(at.text());
+    if faults.is_empty() && !at.text().contains('/') {
+        errors.push(at.invalid("must be a domain-prefixed key (such as \"acme.io/foo\")"));
+    }
+    push_faults(at, faults, errors);
+}
+
+/// The name of a CSI driver; upper case is ignored.
+pub fn csi_driver_name(at: &At<'_>, errors: &mut ErrorList) {
+    /// A driver's name may have this many bytes.
+    const DRIVER_BYTES_MAX: usize = 63;
+    if !required(at, errors) {
+        return;
+    }
+    if at.text().len() > DRIVER_BYTES_MAX {
+        errors.push(at.too_long(DRIVER_BYTES_MAX));
+    }
+    push_faults(at, names::dns1123_subdomain(&at.text().to_lowercase()), errors);
+}
+
 /// A field that must stay as it was. `type_name` is the field's type where that is a struct (as `core/v1.PodSpec`),
 /// else `""`; it decides what counts as equal and how the message shows the value.
 pub fn immutable(new: &At<'_>, old: &Value, type_name: &str, errors: &mut ErrorList) {

@@ -45,11 +45,14 @@ impl Cidr {
         Cidr { ip, ..*self }.network() == self.network() && ip.is_ipv4() == self.ip.is_ipv4()
     }
 
+    /// The number of bits of the network as Go counts them: of the address's own family.
+    pub fn mask_len(&self) -> u8 {
+        if self.is_v6_form && self.ip.is_ipv4() { self.prefix_len.saturating_sub(96) } else { self.prefix_len }
+    }
+
     /// The block as Go prints it.
     pub fn canonical(&self) -> String {
-        let len =
-            if self.is_v6_form && self.ip.is_ipv4() { self.prefix_len.saturating_sub(96) } else { self.prefix_len };
-        format!("{}/{len}", self.network())
+        format!("{}/{}", self.network(), self.mask_len())
     }
 }
 

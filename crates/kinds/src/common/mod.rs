@@ -7,6 +7,7 @@
 pub mod at;
 pub mod checks;
 pub mod claim;
+pub mod conditions;
 pub mod diff;
 pub mod equality;
 pub mod goform;
@@ -20,6 +21,9 @@ pub use checks::{
     dns1123_label, dns1123_subdomain, immutable, nonnegative, one_of, one_of_required, port_number,
     port_number_or_name, positive, push_faults, qualified_name, required,
 };
+
+/// Texts that were seen already.
+pub type Seen<'a> = std::collections::BTreeSet<&'a str>;
 
 /// How many bytes a field of bytes holds, which on the wire is base64.
 pub fn n_bytes(base64: &str) -> usize {

@@ -78,6 +78,6 @@ mod tests {
         ] {
             assert_eq!(blocks(bad.as_bytes()).count(), 0, "{bad}");
         }
-        assert_eq!(first(&text[6..]).unwrap().1, 38);
+        assert_eq!(first(&text[6..]).unwrap().1, 39);
     }
 }

@@ -1,7 +1,9 @@
 //! Leases.
 
+use crate::common::At;
+use crate::common::checks::qualified_name;
 use crate::{MetadataRounds, RequestInfo, Strategy, UpdateStrategy};
-use pintle_apimachinery::Value;
+use pintle_apimachinery::{ErrorList, Value};
 
 /// The strategy of Leases.
 #[derive(Debug)]
@@ -15,6 +17,10 @@ impl UpdateStrategy for Lease {
         drop_coordinated(object, old);
     }
 
+    fn validate_update(&self, _: RequestInfo<'_>, object: &Value, _: &Value) -> ErrorList {
+        validate(object)
+    }
+
     fn metadata_rounds(&self) -> MetadataRounds {
         MetadataRounds::UPDATE.any_finalizers()
     }
@@ -23,6 +29,10 @@ impl UpdateStrategy for Lease {
 impl Strategy for Lease {
     fn prepare_for_create(&self, _: RequestInfo<'_>, object: &mut Value) {
         drop_coordinated(object, &Value::NULL);
+    }
+
+    fn validate(&self, _: RequestInfo<'_>, object: &Value) -> ErrorList {
+        validate(object)
     }
 
     fn allows_create_on_update(&self) -> bool {
@@ -41,4 +51,30 @@ fn drop_coordinated(object: &mut Value, old: &Value) {
             spec.remove(field);
         }
     }
+}
+
+fn validate(object: &Value) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let spec = At::top(object, "spec");
+    let (duration, transitions) = (spec.child("leaseDurationSeconds"), spec.child("leaseTransitions"));
+    if duration.is_set() && duration.int() <= 0 {
+        errors.push(duration.invalid("must be greater than 0"));
+    }
+    if transitions.int() < 0 {
+        errors.push(transitions.invalid("must be greater than or equal to 0"));
+    }
+    let (strategy, holder) = (spec.child("strategy"), spec.child("preferredHolder"));
+    if strategy.is_set() {
+        // upstream names it twice
+        let at = At::new(strategy.value(), strategy.path().child("strategy"));
+        if at.text().contains('/') {
+            qualified_name(&at, &mut errors);
+        } else if at.text() != "OldestEmulationVersion" {
+            errors.push(at.not_supported(&["OldestEmulationVersion"]));
+        }
+    }
+    if !holder.text().is_empty() && strategy.text().is_empty() {
+        errors.push(holder.forbidden("may only be specified if `strategy` is defined"));
+    }
+    errors
 }

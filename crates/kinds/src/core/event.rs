@@ -1,10 +1,19 @@
 //! Events, which two groups serve: stored and worked on in the core group's form.
 
 use super::label_not_supported;
-use crate::{FieldTable, MetadataRounds, Strategy, UpdateStrategy};
-use pintle_apimachinery::Value;
+use crate::common::{At, equality, goform};
+use crate::meta::IMMUTABLE;
+use crate::{FieldTable, MetadataRounds, RequestInfo, Strategy, UpdateStrategy};
+use pintle_apimachinery::meta::Meta;
 use pintle_apimachinery::names::{self, Faults};
+use pintle_apimachinery::{ErrorList, FieldError, Path, Value};
 use std::borrow::Cow;
+
+/// The reporter's instance, the action and the reason may each have this many bytes.
+const WORD_BYTES_MAX: usize = 128;
+
+/// The message may have this many bytes.
+const MESSAGE_BYTES_MAX: usize = 1024;
 
 /// The strategy of Events of the core group.
 #[derive(Debug)]
@@ -15,12 +24,20 @@ pub struct CoreEvent;
 pub struct GroupEvent;
 
 impl UpdateStrategy for CoreEvent {
+    fn validate_update(&self, _: RequestInfo<'_>, object: &Value, _: &Value) -> ErrorList {
+        validate_leniently(object, "reportingComponent")
+    }
+
     fn metadata_rounds(&self) -> MetadataRounds {
         MetadataRounds::NONE
     }
 }
 
 impl Strategy for CoreEvent {
+    fn validate(&self, _: RequestInfo<'_>, object: &Value) -> ErrorList {
+        validate_leniently(object, "reportingComponent")
+    }
+
     fn name_faults(&self, name: &str, is_prefix: bool) -> Faults {
         names::path_segment(name, is_prefix)
     }
@@ -56,12 +73,35 @@ impl Strategy for CoreEvent {
 }
 
 impl UpdateStrategy for GroupEvent {
+    fn validate_update(&self, _: RequestInfo<'_>, object: &Value, old: &Value) -> ErrorList {
+        let mut errors = validate_leniently(object, "reportingController");
+        if object["series"] != old["series"] {
+            validate_series(object, &mut errors);
+        }
+        for (field, called, kind) in FIXED {
+            let (new, old) = (object.get(field), old.get(field));
+            if !equality::semantic(new, old, kind.trim_start_matches('*')) {
+                let shown = goform::compact(new, kind);
+                errors
+                    .push(FieldError { shown: Some(shown), ..FieldError::invalid(&Path::new(called), "", IMMUTABLE) });
+            }
+        }
+        errors
+    }
+
     fn metadata_rounds(&self) -> MetadataRounds {
         MetadataRounds::UPDATE
     }
 }
 
 impl Strategy for GroupEvent {
+    fn validate(&self, _: RequestInfo<'_>, object: &Value) -> ErrorList {
+        let mut errors = validate_leniently(object, "reportingController");
+        validate_series(object, &mut errors);
+        validate_new_form(object, &mut errors);
+        errors
+    }
+
     fn allows_create_on_update(&self) -> bool {
         true
     }
@@ -100,5 +140,97 @@ fn source(event: &Value) -> Cow<'_, str> {
     match event.at("source.component").str_or_empty() {
         "" => text(event, "reportingComponent"),
         component => Cow::Borrowed(component),
+    }
+}
+
+/// What an update through the newer group cannot change, in upstream's order: member, what messages call it, type.
+const FIXED: [(&str, &str, &str); 14] = [
+    ("involvedObject", "involvedObject", "core/v1.ObjectReference"),
+    ("reason", "reason", "string"),
+    ("message", "message", "string"),
+    ("source", "source", "core/v1.EventSource"),
+    ("firstTimestamp", "firstTimestamp", ""),
+    ("lastTimestamp", "lastTimestamp", ""),
+    ("count", "count", "int"),
+    ("reason", "reason", "string"),
+    ("type", "type", "string"),
+    ("eventTime", "eventTime", ""),
+    ("action", "action", "string"),
+    ("related", "related", "*core/v1.ObjectReference"),
+    ("reportingComponent", "reportingController", "string"),
+    ("reportingInstance", "reportingInstance", "string"),
+];
+
+/// The rules that all events keep. `reporter` is what messages call the reporting component.
+fn validate_leniently(object: &Value, reporter: &str) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let namespace = object.namespace();
+    let involved = At::top(object, "involvedObject");
+    let involved_namespace = involved.child("namespace");
+    let is_new_form = !object["eventTime"].is_null();
+    let matches = match involved_namespace.text() {
+        "" if is_new_form => matches!(namespace, "default" | "kube-system"),
+        "" => matches!(namespace, "" | "default"),
+        involved => is_new_form || involved == namespace,
+    };
+    if !matches {
+        errors.push(involved_namespace.invalid("does not match event.namespace"));
+    }
+    if is_new_form {
+        validate_words(object, reporter, &mut errors);
+    }
+    let faults = names::dns1123_subdomain(namespace);
+    errors.extend(faults.into_iter().map(|fault| FieldError::invalid(&Path::new("namespace"), namespace, fault)));
+    errors
+}
+
+fn validate_words(object: &Value, reporter: &str, errors: &mut ErrorList) {
+    let component = At::new(&object["reportingComponent"], Path::new(reporter));
+    if component.text().is_empty() {
+        errors.push(component.required(""));
+    }
+    errors.extend(names::qualified_name(component.text()).into_iter().map(|fault| component.invalid(fault)));
+    let too_long = |at: &At<'_>, bytes_max: usize| {
+        let rule = format!("can have at most {bytes_max} characters");
+        (at.text().len() > bytes_max).then(|| at.invalid_showing("", rule))
+    };
+    for field in ["reportingInstance", "action", "reason"] {
+        let at = At::top(object, field);
+        if at.text().is_empty() {
+            errors.push(at.required(""));
+        }
+        errors.extend(too_long(&at, WORD_BYTES_MAX));
+    }
+    errors.extend(too_long(&At::top(object, "message"), MESSAGE_BYTES_MAX));
+}
+
+fn validate_series(object: &Value, errors: &mut ErrorList) {
+    let series = At::top(object, "series");
+    if !series.is_set() {
+        return;
+    }
+    let (count, last) = (series.child("count"), series.child("lastObservedTime"));
+    if count.int() < 2 {
+        errors.push(count.invalid_showing("", "should be at least 2"));
+    }
+    if !last.is_set() {
+        errors.push(last.required(""));
+    }
+}
+
+/// What the newer group asks of new events: its own fields, and none of the older ones.
+fn validate_new_form(object: &Value, errors: &mut ErrorList) {
+    let (time, kind) = (At::top(object, "eventTime"), At::top(object, "type"));
+    if !time.is_set() {
+        errors.push(time.required(""));
+    }
+    if !matches!(kind.text(), "Normal" | "Warning") {
+        errors.push(kind.invalid_showing("", format!("has invalid value: {}", kind.text())));
+    }
+    for old in ["firstTimestamp", "lastTimestamp", "count", "source"] {
+        let at = At::top(object, old);
+        if !at.is_empty() {
+            errors.push(at.invalid_showing("", "needs to be unset"));
+        }
     }
 }

@@ -1,8 +1,14 @@
 //! IngressClasses.
 
+use super::ingress::validate_reference;
+use crate::common::At;
+use crate::common::checks::{dns1123_label, domain_prefixed_path, immutable, one_of};
 use crate::prepare::{raise_generation, start_generation};
 use crate::{RequestInfo, Strategy, UpdateStrategy};
-use pintle_apimachinery::Value;
+use pintle_apimachinery::{ErrorList, Value};
+
+/// A controller's name may have this many bytes.
+const CONTROLLER_BYTES_MAX: usize = 250;
 
 /// The strategy of IngressClasses.
 #[derive(Debug)]
@@ -11,6 +17,14 @@ pub struct IngressClass;
 impl UpdateStrategy for IngressClass {
     fn prepare_for_update(&self, _: RequestInfo<'_>, object: &mut Value, old: &Value) {
         raise_generation(object, old, &["spec"]);
+    }
+
+    fn validate_update(&self, _: RequestInfo<'_>, object: &Value, old: &Value) -> ErrorList {
+        let mut errors = ErrorList::new();
+        let spec = At::top(object, "spec");
+        immutable(&spec.child("controller"), old.at("spec.controller"), "", &mut errors);
+        validate(&spec, &mut errors);
+        errors
     }
 }
 
@@ -23,5 +37,34 @@ impl Strategy for IngressClass {
 
     fn prepare_for_create(&self, _: RequestInfo<'_>, object: &mut Value) {
         start_generation(object);
+    }
+
+    fn validate(&self, _: RequestInfo<'_>, object: &Value) -> ErrorList {
+        let mut errors = ErrorList::new();
+        validate(&At::top(object, "spec"), &mut errors);
+        errors
+    }
+}
+
+fn validate(spec: &At<'_>, errors: &mut ErrorList) {
+    let (controller, parameters) = (spec.child("controller"), spec.child("parameters"));
+    if controller.text().len() > CONTROLLER_BYTES_MAX {
+        errors.push(controller.too_long(CONTROLLER_BYTES_MAX));
+    }
+    domain_prefixed_path(&controller, errors);
+    if !parameters.is_set() {
+        return;
+    }
+    validate_reference(&parameters, errors);
+    let (scope, namespace) = (parameters.child("scope"), parameters.child("namespace"));
+    if !scope.is_set() {
+        errors.push(scope.required(""));
+        return;
+    }
+    match (scope.text(), namespace.is_set()) {
+        ("Namespace", false) => errors.push(namespace.required("`parameters.scope` is set to 'Namespace'")),
+        ("Namespace", true) => dns1123_label(&namespace, errors),
+        ("Cluster", true) => errors.push(namespace.forbidden("`parameters.scope` is set to 'Cluster'")),
+        _ => one_of(&scope, &["Cluster", "Namespace"], errors),
     }
 }

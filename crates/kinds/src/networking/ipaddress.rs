@@ -1,10 +1,57 @@
 //! IPAddresses.
 
-use crate::{Strategy, UpdateStrategy};
+use crate::common::checks::{dns1123_subdomain, immutable, path_segment, required};
+use crate::common::{At, ip};
+use crate::{RequestInfo, Strategy, UpdateStrategy};
+use pintle_apimachinery::names::Faults;
+use pintle_apimachinery::{ErrorList, Path, Value};
 
 /// The strategy of IPAddresses.
 #[derive(Debug)]
 pub struct IpAddress;
 
-impl UpdateStrategy for IpAddress {}
-impl Strategy for IpAddress {}
+impl UpdateStrategy for IpAddress {
+    fn validate_update(&self, _: RequestInfo<'_>, object: &Value, old: &Value) -> ErrorList {
+        let mut errors = ErrorList::new();
+        let spec = At::top(object, "spec");
+        validate(&spec, &mut errors);
+        let old_parent = old.at("spec.parentRef");
+        immutable(&spec.child("parentRef"), old_parent, "*networking/v1.ParentReference", &mut errors);
+        errors
+    }
+}
+
+impl Strategy for IpAddress {
+    fn name_faults(&self, name: &str, _: bool) -> Faults {
+        let mut errors = ErrorList::new();
+        ip::ip_strict(&At::new(&Value::from(name), Path::ROOT), &mut errors);
+        errors.into_iter().map(|error| error.detail).collect()
+    }
+
+    fn validate(&self, _: RequestInfo<'_>, object: &Value) -> ErrorList {
+        let mut errors = ErrorList::new();
+        validate(&At::top(object, "spec"), &mut errors);
+        errors
+    }
+}
+
+fn validate(spec: &At<'_>, errors: &mut ErrorList) {
+    let parent = spec.child("parentRef");
+    if !parent.is_set() {
+        errors.push(parent.required(""));
+        return;
+    }
+    let (group, namespace) = (parent.child("group"), parent.child("namespace"));
+    if !group.text().is_empty() {
+        dns1123_subdomain(&group, errors);
+    }
+    for field in ["resource", "name"] {
+        let field = parent.child(field);
+        if required(&field, errors) {
+            path_segment(&field, errors);
+        }
+    }
+    if !namespace.text().is_empty() {
+        path_segment(&namespace, errors);
+    }
+}

@@ -1,23 +1,30 @@
 //! PodDisruptionBudgets and their status.
 
-use crate::prepare::{
-    StatusMetadata, StatusSubresource, anything_goes, clear_status, keep, raise_generation, start_generation,
-};
+use crate::common::checks::{at_most_100_percent, int_or_percent, nonnegative, one_of};
+use crate::common::conditions::validate_conditions;
+use crate::common::selectors::{SelectorOptions, is_invalid, validate_label_selector};
+use crate::common::{At, goform};
+use crate::prepare::{StatusMetadata, StatusSubresource, clear_status, keep, raise_generation, start_generation};
 use crate::{MetadataRounds, RequestInfo, Strategy, UpdateStrategy};
-use pintle_apimachinery::Value;
 use pintle_apimachinery::names::{self, Faults};
+use pintle_apimachinery::{ErrorList, FieldError, Value};
 
 /// The strategy of PodDisruptionBudgets.
 #[derive(Debug)]
 pub struct PodDisruptionBudget;
 
 static STATUS: StatusSubresource =
-    StatusSubresource { metadata: StatusMetadata::Changes, rounds: MetadataRounds::NONE, validate: anything_goes };
+    StatusSubresource { metadata: StatusMetadata::Changes, rounds: MetadataRounds::NONE, validate: validate_status };
 
 impl UpdateStrategy for PodDisruptionBudget {
     fn prepare_for_update(&self, _: RequestInfo<'_>, object: &mut Value, old: &Value) {
         keep(object, old, "status");
         raise_generation(object, old, &["spec"]);
+    }
+
+    fn validate_update(&self, _: RequestInfo<'_>, object: &Value, old: &Value) -> ErrorList {
+        let allow_invalid_values = is_invalid(old.at("spec.selector"), SelectorOptions::default());
+        validate(object, SelectorOptions { allow_invalid_values, ..SelectorOptions::default() })
     }
 
     fn metadata_rounds(&self) -> MetadataRounds {
@@ -39,6 +46,10 @@ impl Strategy for PodDisruptionBudget {
         start_generation(object);
     }
 
+    fn validate(&self, _: RequestInfo<'_>, object: &Value) -> ErrorList {
+        validate(object, SelectorOptions::default())
+    }
+
     fn allows_unconditional_update(&self) -> bool {
         false
     }
@@ -46,4 +57,35 @@ impl Strategy for PodDisruptionBudget {
     fn subresource(&self, name: &str) -> Option<&'static dyn UpdateStrategy> {
         (name == "status").then_some(&STATUS as _)
     }
+}
+
+fn validate(object: &Value, options: SelectorOptions) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let spec = At::top(object, "spec");
+    let (min, max, policy) =
+        (spec.child("minAvailable"), spec.child("maxUnavailable"), spec.child("unhealthyPodEvictionPolicy"));
+    if min.is_set() && max.is_set() {
+        let shown = goform::compact(spec.value(), "policy/v1.PodDisruptionBudgetSpec");
+        let error = spec.invalid("minAvailable and maxUnavailable cannot be both set");
+        errors.push(FieldError { shown: Some(shown), ..error });
+    }
+    for count in [&min, &max].into_iter().filter(|count| count.is_set()) {
+        int_or_percent(count, &mut errors);
+        at_most_100_percent(count, &mut errors);
+    }
+    validate_label_selector(&spec.child("selector"), options, &mut errors);
+    if policy.is_set() {
+        one_of(&policy, &["AlwaysAllow", "IfHealthyBudget"], &mut errors);
+    }
+    errors
+}
+
+fn validate_status(_: RequestInfo<'_>, object: &Value, _: &Value) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let status = At::top(object, "status");
+    validate_conditions(&status.child("conditions"), &mut errors);
+    for count in ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"] {
+        nonnegative(&status.child(count), &mut errors);
+    }
+    errors
 }

@@ -1,8 +1,10 @@
 //! RoleBindings and ClusterRoleBindings.
 
-use crate::{Strategy, UpdateStrategy};
-use pintle_apimachinery::Value;
+use crate::common::checks::{dns1123_subdomain, one_of, path_segment, required};
+use crate::common::{At, goform};
+use crate::{RequestInfo, Strategy, UpdateStrategy};
 use pintle_apimachinery::names::{self, Faults};
+use pintle_apimachinery::{ErrorList, FieldError, Value};
 
 /// The API group of roles, and of the subjects that are users and groups.
 pub const GROUP: &str = "rbac.authorization.k8s.io";
@@ -14,7 +16,17 @@ pub struct Binding {
     pub is_namespaced: bool,
 }
 
-impl UpdateStrategy for Binding {}
+impl UpdateStrategy for Binding {
+    fn validate_update(&self, _: RequestInfo<'_>, object: &Value, old: &Value) -> ErrorList {
+        let mut errors = validate(object, self.is_namespaced);
+        let role = At::top(object, "roleRef");
+        if *role.value() != old["roleRef"] {
+            let shown = goform::compact(role.value(), "rbac/v1.RoleRef");
+            errors.push(FieldError { shown: Some(shown), ..role.invalid("cannot change roleRef") });
+        }
+        errors
+    }
+}
 
 impl Strategy for Binding {
     fn set_defaults(&self, object: &mut Value) {
@@ -28,11 +40,48 @@ impl Strategy for Binding {
         }
     }
 
-    fn name_faults(&self, name: &str, is_prefix: bool) -> Faults {
-        names::path_segment(name, is_prefix)
+    fn name_faults(&self, name: &str, _: bool) -> Faults {
+        names::path_segment(name, false)
+    }
+
+    fn validate(&self, _: RequestInfo<'_>, object: &Value) -> ErrorList {
+        validate(object, self.is_namespaced)
     }
 
     fn allows_create_on_update(&self) -> bool {
         true
+    }
+}
+
+fn validate(object: &Value, is_namespaced: bool) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let role = At::top(object, "roleRef");
+    let (kind, name) = (role.child("kind"), role.child("name"));
+    one_of(&role.child("apiGroup"), &[GROUP], &mut errors);
+    one_of(&kind, if is_namespaced { &["Role", "ClusterRole"] } else { &["ClusterRole"] }, &mut errors);
+    if required(&name, &mut errors) {
+        path_segment(&name, &mut errors);
+    }
+    for subject in At::top(object, "subjects").each() {
+        validate_subject(&subject, is_namespaced, &mut errors);
+    }
+    errors
+}
+
+fn validate_subject(subject: &At<'_>, is_namespaced: bool, errors: &mut ErrorList) {
+    let (kind, name, group) = (subject.child("kind"), subject.child("name"), subject.child("apiGroup"));
+    let has_name = required(&name, errors);
+    match kind.text() {
+        "ServiceAccount" => {
+            if has_name {
+                dns1123_subdomain(&name, errors);
+            }
+            one_of(&group, &[""], errors);
+            if !is_namespaced {
+                required(&subject.child("namespace"), errors);
+            }
+        }
+        "User" | "Group" => one_of(&group, &[GROUP], errors),
+        _ => errors.push(kind.not_supported(&["ServiceAccount", "User", "Group"])),
     }
 }

@@ -5,7 +5,7 @@
 pub mod alloc;
 mod validation;
 
-pub(crate) use validation::status_warnings;
+pub(crate) use validation::{status_warnings, validate_hostname};
 
 use super::label_not_supported;
 use crate::prepare::{clear_status, keep};
