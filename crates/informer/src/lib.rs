@@ -5,17 +5,22 @@
 //! * [`Lister`](store::Lister) reads the cache. What it gives are [`Cached`] objects, decoded when touched.
 //! * [`WorkQueue`](workqueue::WorkQueue) collects what is to be done; [`run_workers`](workqueue::run_workers) does it.
 //!
+//! * [`expectations`], [`record`] (events) and [`leader_election`] are what else a controller needs.
+//!
 //! Underneath, each usable by itself: [`ListWatch`], the [`reflector`], the queues of [`fifo`], the caches of
 //! [`store`], and [`Controller`].
 
 pub mod backoff;
 mod cached;
 mod controller;
+pub mod expectations;
 pub mod fifo;
 pub mod handler;
 mod head;
+pub mod leader_election;
 mod lister_watcher;
 mod object_name;
+pub mod record;
 pub mod reflector;
 mod shared;
 pub mod store;

@@ -3,11 +3,20 @@
 //! Follows: apimachinery/pkg/watch (v0.35). Differs: a watch is a [`Stream`](futures_util::Stream) that is polled, so
 //! nothing runs and nothing is buffered between the server and its reader; dropping it closes it.
 
+mod broadcaster;
 mod event;
+mod simple;
 mod stream_watcher;
+mod until;
 
+pub use broadcaster::{BroadcastWatch, Broadcaster, BroadcasterStopped, FullChannelBehavior};
 pub use event::{Bookmark, Event};
+pub use simple::{
+    ChannelWatch, EmptyWatch, FAKE_EVENTS_MAX, FakeWatchError, FakeWatcher, FilteredWatch, RaceFreeFakeWatcher,
+    Stopped, filter,
+};
 pub use stream_watcher::{BodyDecoder, ClientErrorReporter, Decoder, Reporter, Stopper, StreamWatcher};
+pub use until::{RetryWatcher, UntilError, until, until_without_retry};
 
 use futures_util::Stream;
 
