@@ -6,7 +6,9 @@
 
 pub mod admissionregistration;
 pub mod apiregistration;
+pub mod apps;
 pub mod autoscaling;
+pub mod batch;
 pub mod certificates;
 pub mod common;
 pub mod coordination;
@@ -26,6 +28,7 @@ pub mod strategy;
 pub mod table;
 #[cfg(test)]
 mod testing;
+mod workload;
 
 pub use strategy::{FieldTable, Generic, MetadataRounds, RequestInfo, Strategy, UpdateStrategy, UserInfo};
 
@@ -36,7 +39,9 @@ pub fn strategy_for(group: &str, resource: &str) -> &'static dyn Strategy {
         "" => core::strategy(resource),
         "admissionregistration.k8s.io" => admissionregistration::strategy(resource),
         "apiregistration.k8s.io" => apiregistration::strategy(resource),
+        "apps" => apps::strategy(resource),
         "autoscaling" => autoscaling::strategy(resource),
+        "batch" => batch::strategy(resource),
         "certificates.k8s.io" => certificates::strategy(resource),
         "coordination.k8s.io" => coordination::strategy(resource),
         "discovery.k8s.io" => discovery::strategy(resource),

@@ -99,6 +99,12 @@ pub trait UpdateStrategy: Sync + Send + std::fmt::Debug {
     fn reset_fields(&self) -> &'static [&'static str] {
         &[]
     }
+
+    /// Dotted paths of the only fields that writes through here may come to own, `*` for every item of a list; `None`
+    /// where [`UpdateStrategy::reset_fields`] says it (upstream's GetResetFieldsFilter).
+    fn owned_fields(&self) -> Option<&'static [&'static str]> {
+        None
+    }
 }
 
 /// How a resource is written, selected and deleted.
@@ -117,6 +123,13 @@ pub trait Strategy: UpdateStrategy {
         } else {
             names::dns1123_subdomain(name)
         }
+    }
+
+    /// Before the 1st of a create. Texts for `Warning` headers that are sent even when the object turns out to be
+    /// invalid: about what [`Strategy::prepare_for_create`] is about to change.
+    fn early_warnings(&self, request: RequestInfo<'_>, object: &Value) -> Vec<String> {
+        let _ = (request, object);
+        Vec::new()
     }
 
     /// 1st of a create. Clears what the client may not set (status), sets the generation to 1 where the kind has one.
@@ -174,6 +187,12 @@ pub trait Strategy: UpdateStrategy {
     /// Whether DELETE without a propagation policy orphans dependents.
     fn orphans_by_default(&self) -> bool {
         false
+    }
+
+    /// The text of the `Warning` header of a DELETE (or DELETECOLLECTION) that names no propagation policy, if there is
+    /// one. Jobs alone have one.
+    fn default_deletion_warning(&self) -> Option<&'static str> {
+        None
     }
 
     /// Whether DELETE answers the deleted object instead of a `Status`.

@@ -133,6 +133,8 @@ impl<'v> Writer<'v> {
     fn fields(&mut self, value: &'v Value, name: &str, is_first: &mut bool) {
         for row in table().get(name).into_iter().flatten() {
             if row.shown == "-" {
+                // metadata is embedded in Go and a member on the wire
+                let value = if row.kind == "meta/v1.ObjectMeta" { value.get("metadata") } else { value };
                 self.fields(value, row.kind.trim_start_matches('*'), is_first);
                 continue;
             }

@@ -12,6 +12,7 @@ pub mod diff;
 pub mod equality;
 pub mod goform;
 pub mod ip;
+pub mod node_labels;
 pub mod pem;
 pub mod resources;
 pub mod selectors;

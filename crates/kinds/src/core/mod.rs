@@ -8,7 +8,10 @@ pub mod namespace;
 pub mod node;
 pub mod persistentvolume;
 pub mod persistentvolumeclaim;
+pub mod pod;
+pub mod podtemplate;
 pub mod quantities;
+pub mod replicationcontroller;
 pub mod resourcequota;
 pub mod secret;
 pub mod service;
@@ -28,6 +31,9 @@ pub fn strategy(resource: &str) -> Option<&'static dyn Strategy> {
         "nodes" => &node::Node,
         "persistentvolumeclaims" => &persistentvolumeclaim::PersistentVolumeClaim,
         "persistentvolumes" => &persistentvolume::PersistentVolume,
+        "pods" => &pod::Pod,
+        "podtemplates" => &podtemplate::PodTemplate,
+        "replicationcontrollers" => &replicationcontroller::ReplicationController,
         "resourcequotas" => &resourcequota::ResourceQuota,
         "secrets" => &secret::Secret,
         "serviceaccounts" => &serviceaccount::ServiceAccount,
