@@ -8,6 +8,7 @@ use pintle_apimachinery::status::Result;
 use pintle_apimachinery::value::write_json_string;
 use pintle_apimachinery::{Status, Value, json};
 use pintle_codec::protobuf;
+use pintle_kinds::table::{self, IncludeObject};
 use pintle_registry::decode::Media;
 use pintle_registry::resource::{Resource, set_revision};
 use pintle_storage::{Record, Revision};
@@ -94,18 +95,6 @@ pub struct Encoder<'r> {
     pub include: IncludeObject,
 }
 
-/// What `includeObject` asks a table's rows to carry.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum IncludeObject {
-    /// Nothing.
-    None,
-    /// The metadata.
-    #[default]
-    Metadata,
-    /// All of it.
-    Object,
-}
-
 impl Encoder<'_> {
     /// Whether an object's JSON can be cut from its stored bytes.
     fn is_cut(&self) -> bool {
@@ -156,22 +145,13 @@ impl Encoder<'_> {
 
     /// A row of a table.
     pub(crate) fn row(&self, object: &Value, version: MetaVersion) -> Value {
-        let cells = self.resource.table_cells(object, self.now);
-        let shown = match self.include {
-            IncludeObject::None => Value::Null,
-            IncludeObject::Metadata => partial(object, version),
-            IncludeObject::Object => object.clone(),
-        };
-        json!({"cells": Value::Array(cells), "object": shown})
+        self.resource.table_row(object, self.include, version.name(), self.now)
     }
 
     /// A table of rows.
     pub(crate) fn table(&self, version: MetaVersion, meta: Value, rows: Vec<Value>, with_columns: bool) -> Value {
-        let columns = if with_columns { self.resource.table_columns() } else { Value::Null };
-        json!({
-            "kind": "Table", "apiVersion": version.api_version(), "metadata": meta,
-            "columnDefinitions": columns, "rows": Value::Array(rows),
-        })
+        let columns = with_columns.then(|| self.resource.table_columns().items().to_vec());
+        table::table_of(columns, rows, meta, version.name())
     }
 
     /// The protobuf message of a record, without envelope.
@@ -214,5 +194,5 @@ fn encode_message(object: &Value, resource: &Resource) -> Result<Bytes> {
 
 /// The PartialObjectMetadata of an object.
 pub fn partial(object: &Value, version: MetaVersion) -> Value {
-    json!({"kind": "PartialObjectMetadata", "apiVersion": version.api_version(), "metadata": object["metadata"].clone()})
+    table::partial_object_metadata(object, version.name())
 }

@@ -1,6 +1,6 @@
 //! Lists on the wire: told in chunks from the snapshot they were read from, so that no list is ever whole in memory.
 
-use crate::encode::{Encoder, IncludeObject};
+use crate::encode::Encoder;
 use crate::negotiate::{Form, Output};
 use bytes::Bytes;
 use futures_util::stream::{self, Stream};
@@ -9,6 +9,7 @@ use pintle_apimachinery::status::Result;
 use pintle_apimachinery::value::{write_json_string, write_value};
 use pintle_apimachinery::{Status, Value, json};
 use pintle_codec::protobuf::{self, ListMeta};
+use pintle_kinds::table::IncludeObject;
 use pintle_registry::decode::Media;
 use pintle_registry::{Listed, Resource};
 use pintle_storage::Record;

@@ -29,6 +29,14 @@ pub enum MetaVersion {
 }
 
 impl MetaVersion {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            MetaVersion::V1 => "v1",
+            MetaVersion::V1Beta1 => "v1beta1",
+        }
+    }
+
     /// The apiVersion.
     pub fn api_version(self) -> &'static str {
         match self {

@@ -1,6 +1,6 @@
 //! Requests about objects: the verbs over whatever resource the path names.
 
-use crate::encode::{Encoder, IncludeObject};
+use crate::encode::Encoder;
 use crate::handle::{Incoming, read_body};
 use crate::list::{ListBody, ListView};
 use crate::negotiate::{Allowed, Form, Output, input, output};
@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use pintle_apimachinery::status::Result;
 use pintle_apimachinery::{Status, Value};
 use pintle_auth::authz::Attributes;
+use pintle_kinds::table::IncludeObject;
 use pintle_registry::call::MayCreate;
 use pintle_registry::decode::{Body, Expected, Media, decode_as, decode_object};
 use pintle_registry::patch::{Patch, PatchType};
@@ -183,14 +184,8 @@ impl Request<'_> {
     }
 
     fn include(&self) -> Result<IncludeObject> {
-        match Params::of(self.incoming.query).get("includeObject").unwrap_or_default() {
-            "" | "Metadata" => Ok(IncludeObject::Metadata),
-            "None" => Ok(IncludeObject::None),
-            "Object" => Ok(IncludeObject::Object),
-            other => Err(Box::new(Status::bad_request(format!(
-                "Invalid value for includeObject: {other:?}"
-            )))),
-        }
+        IncludeObject::parse(Params::of(self.incoming.query).get("includeObject").unwrap_or_default())
+            .map_err(|why| Box::new(Status::bad_request(why)))
     }
 
     pub(crate) fn encoder(&self, output: Output) -> Result<Encoder<'_>> {

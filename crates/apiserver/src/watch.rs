@@ -1,7 +1,7 @@
 //! Watches on the wire: JSON lines or protobuf frames. What an event looks like is made once and shared by all its
 //! watchers.
 
-use crate::encode::{Encoder, IncludeObject};
+use crate::encode::Encoder;
 use crate::negotiate::{Form, MetaVersion, Output};
 use bytes::Bytes;
 use futures_util::stream::{self, Stream, StreamExt};
@@ -12,6 +12,7 @@ use pintle_apimachinery::status::Result;
 use pintle_apimachinery::value::write_value;
 use pintle_apimachinery::{GroupVersion, Status, Value, json};
 use pintle_codec::protobuf;
+use pintle_kinds::table::IncludeObject;
 use pintle_registry::decode::Media;
 use pintle_registry::{EventKind, Resource, Watch, WatchEvent};
 use pintle_storage::{Event, Record, Revision};

@@ -67,7 +67,7 @@ pub fn decode_as(call: &Call<'_>, expected: Expected<'_>, body: Body<'_>, strict
     let type_id = expected.type_id.ok_or_else(|| Box::new(Status::internal("no type to decode as")))?;
     let json;
     let (bytes, yaml_issues) = match body.media {
-        Media::Protobuf => return Err(Box::new(Status::unsupported_media_type("protobuf"))),
+        Media::Protobuf => return decode_protobuf(expected, type_id, body.bytes),
         Media::Json => (body.bytes, Vec::new()),
         Media::Yaml => {
             json = body.bytes.to_vec();
@@ -81,6 +81,18 @@ pub fn decode_as(call: &Call<'_>, expected: Expected<'_>, body: Body<'_>, strict
     let Parsed { mut value, issues } =
         pintle_schema::decode(bytes, type_id).map_err(|why| cannot_be_handled(&gvk, expected, &why.message))?;
     judge(call, expected, &gvk, &issues, &yaml_issues, strictness)?;
+    value.set("apiVersion", expected.kind.api_version());
+    value.set("kind", expected.kind.kind.clone());
+    Ok(value)
+}
+
+fn decode_protobuf(expected: Expected<'_>, type_id: TypeId, bytes: &[u8]) -> Result<Value> {
+    let unreadable = |why: &dyn std::fmt::Display| unrecognized(expected, &why.to_string(), bytes);
+    let envelope = pintle_codec::protobuf::open_envelope(bytes).map_err(|why| unreadable(&why))?;
+    let claimed = Claimed { api_version: envelope.api_version.to_string(), kind: envelope.kind.to_string() };
+    let gvk = check_claim(expected, &claimed)?;
+    let mut value = pintle_codec::protobuf::decode(envelope.body, type_id)
+        .map_err(|why| cannot_be_handled(&gvk, expected, &why.to_string()))?;
     value.set("apiVersion", expected.kind.api_version());
     value.set("kind", expected.kind.kind.clone());
     Ok(value)

@@ -1,32 +1,30 @@
-//! Tables of a resource's objects: columns and cells.
+//! Tables of a resource's objects.
 
 use crate::resource::{Definition, Resource};
 use jiff::Timestamp;
-use pintle_apimachinery::meta::Meta;
-use pintle_apimachinery::time::{format_time, human_duration, seconds_between};
-use pintle_apimachinery::{Value, json};
+use pintle_apimachinery::Value;
+use pintle_kinds::table::{self, IncludeObject};
 
 impl Resource {
     /// The column definitions.
     pub fn table_columns(&self) -> Value {
         match &self.definition {
-            Definition::Builtin(_) => pintle_schema::columns(&self.gvr.group, &self.gvr.version, &self.gvr.resource)
-                .map(|c| json!({"name": c.name, "type": c.kind, "format": c.format, "description": "", "priority": c.priority}))
-                .collect(),
+            Definition::Builtin(_) => {
+                Value::Array(table::column_definitions(&self.gvr.group, &self.gvr.version, &self.gvr.resource))
+            }
             Definition::Custom(custom) => custom.table_columns(),
         }
     }
 
-    /// The cells of an object's row.
-    pub fn table_cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
-        let age = || match object.creation_timestamp() {
-            Some(at) => Value::from(human_duration(seconds_between(at, now))),
-            None => Value::from("<unknown>"),
-        };
-        let _ = format_time;
+    /// The row of an object (served form). `meta_version` is the version of `meta.k8s.io` that was asked for.
+    pub fn table_row(&self, object: &Value, include: IncludeObject, meta_version: &str, now: Timestamp) -> Value {
         match &self.definition {
-            Definition::Builtin(_) => vec![Value::from(object.name()), age()],
-            Definition::Custom(custom) => custom.table_cells(object, now),
+            Definition::Builtin(_) => {
+                table::row(&self.gvr.group, &self.gvr.resource, object, include, meta_version, now)
+            }
+            Definition::Custom(custom) => {
+                table::row_of(custom.table_cells(object, now), object, include, meta_version)
+            }
         }
     }
 }

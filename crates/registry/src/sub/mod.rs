@@ -1,0 +1,8 @@
+//! Subresources that do something of their own. Those that update the same object under other rules (status,
+//! ephemeralcontainers, resize, approval, finalize) are updates like all others: see the strategy's `subresource`.
+
+mod binding;
+mod eviction;
+
+pub use binding::bind;
+pub use eviction::evict;
