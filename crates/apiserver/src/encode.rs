@@ -31,7 +31,7 @@ pub fn value(object: &Value, output: &Output) -> Result<Bytes> {
             out.push(b'\n');
             Ok(Bytes::from(out))
         }
-        Media::Yaml => Ok(Bytes::from(object.to_json())),
+        Media::Yaml => Ok(Bytes::from(pintle_codec::yaml::write(object))),
         Media::Protobuf => match protobuf::encode_object(object) {
             Ok(bytes) => Ok(Bytes::from(bytes)),
             Err(why) => Err(Box::new(Status::internal(why))),

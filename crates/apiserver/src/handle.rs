@@ -172,7 +172,7 @@ async fn identify(state: &State, peer: Option<&PeerCertificate>, parts: &Parts) 
             return Err(Box::new(Status::unauthorized()));
         }
     };
-    let acts_as = pintle_auth::impersonation::impersonate(&parts.headers, &authenticated.user, &state.authorizer)?;
+    let acts_as = pintle_auth::impersonation::impersonate(&parts.headers, &authenticated.user, &*state.authorizer)?;
     Ok(Identified { user: acts_as.unwrap_or(authenticated.user), warnings: authenticated.warnings })
 }
 

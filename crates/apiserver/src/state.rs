@@ -20,7 +20,7 @@ pub struct State {
     /// Who asks.
     pub authenticator: Authenticator,
     /// What they may.
-    pub authorizer: Chain,
+    pub authorizer: Arc<Chain>,
     /// What was counted.
     pub metrics: Metrics,
     /// The checks of `/readyz` and its sisters.

@@ -1,5 +1,6 @@
 //! The `pintle` binary: the only composition root.
 
+mod admission;
 mod serve;
 
 use clap::{Parser, Subcommand};

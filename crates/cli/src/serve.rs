@@ -1,5 +1,6 @@
 //! Composes and runs the API server.
 
+use crate::admission::{PluginFlags, admission};
 use anyhow::{Context, Result};
 use pintle_apimachinery::env::Env;
 use pintle_apimachinery::{GroupResource, Str};
@@ -9,7 +10,6 @@ use pintle_auth::authn::{Authenticator, ClientCa, Config, TokenFile};
 use pintle_auth::authz::rbac::Rbac;
 use pintle_auth::authz::{Authorizer, Chain};
 use pintle_auth::pki::{Kubeconfig, Pki, ServingNames, server_config};
-use pintle_registry::admit::AdmitAll;
 use pintle_registry::catalog::DEFAULT_PREFIX;
 use pintle_registry::fields::Fields;
 use pintle_registry::{Catalog, StorageFactory, World};
@@ -33,6 +33,12 @@ pub(crate) struct ApiserverArgs {
     #[arg(long, default_value_t = 6443)]
     secure_port: u16,
     /// Bearer tokens: a CSV file with token, user, uid and groups.
+    #[arg(long, value_delimiter = ',')]
+    enable_admission_plugins: Vec<String>,
+    /// Admission plugins to switch off, besides those that are off by default.
+    #[arg(long, value_delimiter = ',')]
+    disable_admission_plugins: Vec<String>,
+    /// Bearer tokens.
     #[arg(long)]
     token_auth_file: Option<PathBuf>,
 }
@@ -55,12 +61,16 @@ pub(crate) async fn apiserver(args: ApiserverArgs) -> Result<()> {
     let admin = pki.client("admin", "admin", &["system:masters"])?;
     let store = Arc::new(MemoryStore::new());
     let catalog = Arc::new(Catalog::new(Arc::new(Shared(store.clone())), DEFAULT_PREFIX));
-    let world = World { env: env.clone(), admission: Arc::new(AdmitAll) };
+    let rbac = Arc::new(Rbac::new());
+    let rbac_dyn: Arc<dyn Authorizer> = rbac.clone();
+    let authorizer = Arc::new(Chain::of_modes(&["RBAC"], &[("RBAC", rbac_dyn)]).map_err(anyhow::Error::msg)?);
+    let plugins = PluginFlags { enable: &args.enable_admission_plugins, disable: &args.disable_admission_plugins };
+    let admission = admission(&plugins, &catalog, authorizer.clone(), &env)?;
+    let world = World { env: env.clone(), admission };
     let mut seeds = pintle_auth::bootstrap::namespaces();
     seeds.extend(pintle_auth::bootstrap::policy());
     seeds.extend(pintle_auth::bootstrap::priority_classes());
     pintle_registry::bootstrap::seed(&catalog, &world, seeds).await.context("cannot write the first objects")?;
-    let rbac = Arc::new(Rbac::new());
     let (filled, is_filled) = tokio::sync::oneshot::channel();
     tokio::spawn(pintle_registry::lookup::feed_rbac(catalog.clone(), rbac.clone(), move || {
         // whoever waited may be gone
@@ -78,8 +88,6 @@ pub(crate) async fn apiserver(args: ApiserverArgs) -> Result<()> {
         let file = TokenFile::parse(&text, &path.display().to_string()).map_err(anyhow::Error::msg)?;
         config.tokens.push(Arc::new(file));
     }
-    let rbac_dyn: Arc<dyn Authorizer> = rbac.clone();
-    let authorizer = Chain::of_modes(&["RBAC"], &[("RBAC", rbac_dyn)]).map_err(anyhow::Error::msg)?;
     let (stop, stopping) = tokio::sync::watch::channel(false);
     let state = Arc::new(State {
         env: env.clone(),

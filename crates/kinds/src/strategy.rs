@@ -211,6 +211,18 @@ pub trait Strategy: UpdateStrategy {
         true
     }
 
+    /// Whether the object is kept although it has no finalizers in its metadata: a namespace is, until its
+    /// `spec.finalizers` are empty.
+    fn holds_deletion(&self, object: &Value) -> bool {
+        let _ = object;
+        false
+    }
+
+    /// Called when the deletion of an object that [`Strategy::holds_deletion`] begins.
+    fn begin_deletion(&self, object: &mut Value) {
+        let _ = object;
+    }
+
     /// The grace period in seconds that a DELETE asking for `requested` seconds gets; `None` where the kind is deleted
     /// at once. Pods alone have one.
     fn grace_period_seconds(&self, object: &Value, requested: Option<i64>) -> Option<i64> {

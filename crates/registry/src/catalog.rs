@@ -171,20 +171,22 @@ fn builtin_resource(row: &pintle_schema::Resource, own: &GroupResource, store: A
     let kind = GroupVersionKind::new(row.group, row.version, row.kind);
     let stored_kind = stored_kind(&kind);
     let id = pintle_schema::kind(row.group, row.version, row.kind).map(|k| k.id);
-    let subresources = pintle_schema::resources()
+    let subresources: Vec<Str> = pintle_schema::resources()
         .iter()
         .filter(|r| r.group == row.group && r.version == row.version && r.plural == row.plural && !r.subresource.is_empty())
         .map(|r| Str::const_new(r.subresource))
         .collect();
     // the strategy of horizontal autoscalers knows v2 only; all others work on the form of the request
     let strategy_kind = if row.group == "autoscaling" { stored_kind.clone() } else { kind.clone() };
+    let strategy = pintle_kinds::strategy_for(&own.group, &own.resource);
     Resource {
+        reset_fields: crate::resource::reset_sets(strategy, &subresources),
         gvr: GroupVersionResource::new(row.group, row.version, row.plural),
         list_kind: compact_str::format_compact!("{}List", row.kind),
         is_namespaced: row.is_namespaced,
         strategy_kind,
         stored_kind,
-        strategy: StrategyRef::Static(pintle_kinds::strategy_for(&own.group, &own.resource)),
+        strategy: StrategyRef::Static(strategy),
         definition: Definition::Builtin(id.unwrap_or(pintle_schema::TypeId(0))),
         store,
         verbs: row.verbs.iter().map(|v| Str::const_new(v)).collect(),

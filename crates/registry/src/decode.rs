@@ -70,8 +70,9 @@ pub fn decode_as(call: &Call<'_>, expected: Expected<'_>, body: Body<'_>, strict
         Media::Protobuf => return decode_protobuf(expected, type_id, body.bytes),
         Media::Json => (body.bytes, Vec::new()),
         Media::Yaml => {
-            json = body.bytes.to_vec();
-            (json.as_slice(), Vec::new())
+            let document = pintle_codec::yaml::parse(body.bytes).map_err(|why| unrecognized(expected, &why.to_string(), body.bytes))?;
+            json = document.value.to_json();
+            (json.as_slice(), document.duplicates)
         }
     };
     let claimed = claim(bytes).map_err(|why| {

@@ -33,6 +33,8 @@ enum Plan {
     Mark(Value),
     /// Its deletion has begun already and nothing changes.
     Pending,
+    /// The same, and the answer is the object itself.
+    Held,
 }
 
 impl Resource {
@@ -63,6 +65,7 @@ impl Resource {
         let plan = self.plan(call, &existing, options)?;
         match plan {
             Plan::Pending => Ok(Some(Deleted { answer: self.finished(&existing), is_gone: false })),
+            Plan::Held => Ok(Some(Deleted { answer: Answer::Record(record.clone()), is_gone: false })),
             Plan::Mark(object) => self.mark(record, object, options).await,
             Plan::Remove => self.remove(call, record, existing, options).await,
         }
@@ -108,7 +111,8 @@ impl Resource {
                 // a pod whose grace period is over is marked first, so that watchers see why it goes
                 let is_over = stored.is_terminating()
                     && stored.metadata()["deletionGracePeriodSeconds"].as_i64() == Some(0)
-                    && stored.finalizers().next().is_none();
+                    && stored.finalizers().next().is_none()
+                    && !self.strategy.holds_deletion(&stored);
                 if is_over {
                     return match self.store.storage.delete(record.key.clone(), Some(record.revision)).await {
                         Ok(event) => {
@@ -204,11 +208,20 @@ impl Resource {
                 true
             }
         };
+        let holds = self.strategy.holds_deletion(existing);
+        if holds && existing.is_terminating() {
+            return Ok(Plan::Held);
+        }
         let finalizers = self.deletion_finalizers(existing, options);
         if let Some(finalizers) = &finalizers {
             pintle_apimachinery::meta::set_meta(&mut object, "finalizers", finalizers.clone());
         }
         if is_graceful {
+            return Ok(Plan::Mark(object));
+        }
+        if holds {
+            object.make("metadata").set("deletionTimestamp", time_value(call.now));
+            self.strategy.begin_deletion(&mut object);
             return Ok(Plan::Mark(object));
         }
         if object.finalizers().next().is_some() {

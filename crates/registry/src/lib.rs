@@ -18,6 +18,7 @@ pub mod options;
 mod modify;
 mod ownership;
 pub mod patch;
+pub mod quota;
 pub mod read;
 pub mod resource;
 pub mod select;

@@ -147,3 +147,15 @@ impl Feed {
         }
     }
 }
+
+impl pintle_admission::plugins::RestMappings for CatalogLookup {
+    fn mappings(&self, kind: &pintle_apimachinery::GroupVersionKind) -> Vec<pintle_admission::plugins::RestMapping> {
+        let served = self.catalog.served();
+        let found = served.of_kind(kind);
+        let mapping = |resource: &Arc<Resource>| pintle_admission::plugins::RestMapping {
+            resource: resource.gvr.clone(),
+            is_namespaced: resource.is_namespaced,
+        };
+        found.map(mapping).into_iter().collect()
+    }
+}

@@ -7,6 +7,7 @@ use pintle_apimachinery::status::Result;
 use pintle_apimachinery::value::parse;
 use pintle_apimachinery::{GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource, Status, Str, Value};
 use pintle_kinds::Strategy;
+use pintle_patch::apply::FieldSet;
 use pintle_schema::{Node, Schema, TypeId};
 use pintle_storage::{Key, Record, Revision, Storage};
 use std::sync::Arc;
@@ -108,6 +109,8 @@ pub struct Resource {
     pub subresources: Vec<Str>,
     /// What discovery tells besides.
     pub discovery: Discovery,
+    /// Fields that nobody owns through the resource or a subresource of it.
+    pub reset_fields: Vec<(Str, FieldSet)>,
 }
 
 /// What discovery tells of a resource.
@@ -224,4 +227,62 @@ impl Resource {
             Definition::Custom(_) => None,
         }
     }
+}
+
+/// What ownership of fields asks.
+impl Resource {
+    /// The fields that nobody owns through an endpoint of this resource.
+    pub(crate) fn reset_fields(&self, subresource: &str) -> Option<&FieldSet> {
+        self.reset_fields.iter().find(|(name, _)| name == subresource).map(|(_, set)| set)
+    }
+
+    /// The object in the version in which a manager wrote; `None` when there is no such version.
+    pub(crate) fn convert_for_owners(&self, object: &Value, api_version: &str) -> Result<Option<Value>, String> {
+        let Some(to) = GroupVersion::parse(api_version) else { return Ok(None) };
+        match &self.definition {
+            Definition::Builtin(_) => {
+                let own = object["apiVersion"].str_or_empty();
+                if own == api_version {
+                    return Ok(Some(object.clone()));
+                }
+                if pintle_schema::kind(&to.group, &to.version, &self.kind.kind).is_none() {
+                    return Ok(None);
+                }
+                Ok(None)
+            }
+            Definition::Custom(custom) => custom.convert_now(object, &to),
+        }
+    }
+
+    /// The schema of another version of the kind.
+    pub(crate) fn node_of_version(&self, api_version: &str) -> Option<Node<'_>> {
+        let gv = GroupVersion::parse(api_version)?;
+        match &self.definition {
+            Definition::Builtin(_) => {
+                let kind = pintle_schema::kind(&gv.group, &gv.version, &self.kind.kind)?;
+                Some(pintle_schema::builtin().root(kind.id))
+            }
+            Definition::Custom(custom) => custom.node_of_version(&gv),
+        }
+    }
+}
+
+/// The sets of fields that the endpoints of a resource reset, by subresource.
+pub(crate) fn reset_sets(strategy: &dyn Strategy, subresources: &[Str]) -> Vec<(Str, FieldSet)> {
+    let set = |paths: &[&'static str]| {
+        let split: Vec<Vec<&str>> = paths.iter().map(|path| path.split('.').collect()).collect();
+        let borrowed: Vec<&[&str]> = split.iter().map(Vec::as_slice).collect();
+        FieldSet::of_paths(&borrowed)
+    };
+    let main = strategy.reset_fields();
+    let mut sets = Vec::new();
+    if !main.is_empty() {
+        sets.push((Str::default(), set(main)));
+    }
+    for name in subresources {
+        if let Some(rules) = strategy.subresource(name).filter(|rules| !rules.reset_fields().is_empty()) {
+            sets.push((name.clone(), set(rules.reset_fields())));
+        }
+    }
+    sets
 }

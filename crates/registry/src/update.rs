@@ -13,6 +13,7 @@ use pintle_apimachinery::meta::Meta;
 use pintle_apimachinery::status::Result;
 use pintle_apimachinery::{FieldError, Path, Status, Str, Value};
 use pintle_kinds::UpdateStrategy;
+use pintle_patch::apply::keep_times;
 use pintle_storage::{At, NewValue, Record, StorageError};
 use std::sync::Arc;
 
@@ -183,10 +184,13 @@ impl Resource {
         let allocated = self.allocate_on_update(call, &mut object, &old, options.dry_run).await?;
         let served = self.served(&object).await?;
         call.world.admission.validate(&attributes, Some(&served)).await?;
-        if is_deleted_by_update(&object, &old) {
+        if is_deleted_by_update(&object, &old) && !self.strategy.holds_deletion(&object) {
             return self.delete_by_update(call, &record, object, options).await;
         }
-        let stored = self.convert(object, &self.strategy_kind, &self.stored_kind).await?;
+        let mut stored = self.convert(object, &self.strategy_kind, &self.stored_kind).await?;
+        if let Ok(live) = self.stored_object(&record) {
+            keep_times(&live, &mut stored);
+        }
         let head = self.at_rest(&stored);
         if head.bytes() == self.store.head(&record).bytes() {
             return Ok(Try::Done(Written { answer: Answer::Record(record), is_created: false }));

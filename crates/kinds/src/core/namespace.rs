@@ -72,6 +72,14 @@ impl Strategy for Namespace {
         }
     }
 
+    fn holds_deletion(&self, object: &Value) -> bool {
+        !object.at("spec.finalizers").items().is_empty()
+    }
+
+    fn begin_deletion(&self, object: &mut Value) {
+        *object.make("status.phase") = Value::from("Terminating");
+    }
+
     fn selectable_fields(&self) -> FieldTable {
         &[("status.phase", |object| Cow::Borrowed(object.at("status.phase").str_or_empty()))]
     }

@@ -1,0 +1,69 @@
+//! The admission chain of a server, from its flags.
+
+use anyhow::{Error, Result};
+use pintle_admission::plugins::{
+    AlwaysAdmit, AlwaysDeny, AlwaysPullImages, CertificateApproval, CertificateSigning, CertificateSubjectRestriction,
+    DefaultIngressClass, DefaultStorageClass, DefaultTolerationSeconds, DenyServiceExternalIps,
+    ExtendedResourceToleration, LimitPodHardAntiAffinityTopology, LimitRanger, NamespaceExists, NamespaceLifecycle,
+    OwnerReferencesPermissionEnforcement, PersistentVolumeClaimResize, PodTopologyLabels, Priority, RuntimeClass,
+    ServiceAccount, StorageObjectInUseProtection, TaintNodesByCondition,
+};
+use pintle_admission::quota::ResourceQuota;
+use pintle_admission::{Admission, Chain, Plugin, chain};
+use pintle_apimachinery::env::Env;
+use pintle_auth::Lookup;
+use pintle_auth::authz::Authorizer;
+use pintle_registry::Catalog;
+use pintle_registry::lookup::CatalogLookup;
+use pintle_registry::quota::CatalogQuotaWriter;
+use std::sync::Arc;
+
+/// `--enable-admission-plugins` and `--disable-admission-plugins`.
+pub(crate) struct PluginFlags<'a> {
+    pub(crate) enable: &'a [String],
+    pub(crate) disable: &'a [String],
+}
+
+/// Makes the chain.
+pub(crate) fn admission(
+    flags: &PluginFlags<'_>,
+    catalog: &Arc<Catalog>,
+    authorizer: Arc<dyn Authorizer>,
+    env: &Env,
+) -> Result<Arc<dyn Admission>> {
+    let mut enabled = chain::enabled(flags.enable, flags.disable).map_err(Error::msg)?;
+    let view = Arc::new(CatalogLookup::new(catalog.clone()));
+    let lookup: Arc<dyn Lookup> = view.clone();
+    let quota_writer = Arc::new(CatalogQuotaWriter::new(catalog.clone()));
+    let available: Vec<(&'static str, Arc<dyn Plugin>)> = vec![
+        ("AlwaysAdmit", Arc::new(AlwaysAdmit)),
+        ("AlwaysDeny", Arc::new(AlwaysDeny)),
+        ("AlwaysPullImages", Arc::new(AlwaysPullImages)),
+        ("CertificateApproval", Arc::new(CertificateApproval { authorizer: authorizer.clone() })),
+        ("CertificateSigning", Arc::new(CertificateSigning { authorizer: authorizer.clone() })),
+        ("CertificateSubjectRestriction", Arc::new(CertificateSubjectRestriction)),
+        ("DefaultIngressClass", Arc::new(DefaultIngressClass { lookup: lookup.clone() })),
+        ("DefaultStorageClass", Arc::new(DefaultStorageClass { lookup: lookup.clone() })),
+        ("DefaultTolerationSeconds", Arc::new(DefaultTolerationSeconds::default())),
+        ("DenyServiceExternalIPs", Arc::new(DenyServiceExternalIps)),
+        ("ExtendedResourceToleration", Arc::new(ExtendedResourceToleration)),
+        ("LimitPodHardAntiAffinityTopology", Arc::new(LimitPodHardAntiAffinityTopology)),
+        ("LimitRanger", Arc::new(LimitRanger { lookup: lookup.clone() })),
+        ("NamespaceExists", Arc::new(NamespaceExists { lookup: lookup.clone() })),
+        ("NamespaceLifecycle", Arc::new(NamespaceLifecycle { lookup: lookup.clone() })),
+        (
+            "OwnerReferencesPermissionEnforcement",
+            Arc::new(OwnerReferencesPermissionEnforcement { authorizer, mappings: view }),
+        ),
+        ("PersistentVolumeClaimResize", Arc::new(PersistentVolumeClaimResize { lookup: lookup.clone() })),
+        ("PodTopologyLabels", Arc::new(PodTopologyLabels { lookup: lookup.clone() })),
+        ("Priority", Arc::new(Priority { lookup: lookup.clone() })),
+        ("ResourceQuota", Arc::new(ResourceQuota::new(lookup.clone(), quota_writer, env.clone()))),
+        ("RuntimeClass", Arc::new(RuntimeClass { lookup: lookup.clone() })),
+        ("ServiceAccount", Arc::new(ServiceAccount { lookup, env: env.clone() })),
+        ("StorageObjectInUseProtection", Arc::new(StorageObjectInUseProtection)),
+        ("TaintNodesByCondition", Arc::new(TaintNodesByCondition)),
+    ];
+    enabled.retain(|name| available.iter().any(|(own, _)| own == name));
+    Ok(Arc::new(Chain::new(&enabled, available).map_err(Error::msg)?))
+}
