@@ -11,6 +11,7 @@ pub mod autoscaling;
 pub mod batch;
 pub mod certificates;
 pub mod common;
+pub mod convert;
 pub mod coordination;
 pub mod core;
 pub mod discovery;

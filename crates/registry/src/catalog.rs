@@ -4,6 +4,7 @@ use crate::fields::Fields;
 use crate::resource::{Definition, Discovery, Resource, Store, StrategyRef};
 use arc_swap::ArcSwap;
 use pintle_apimachinery::{GroupResource, GroupVersionKind, GroupVersionResource, Str};
+use pintle_kinds::convert::stored_kind;
 use pintle_storage::{Key, Storage};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -158,15 +159,6 @@ fn key_folder(resource: &GroupResource) -> String {
     }
 }
 
-/// The form in which objects are stored.
-fn stored_kind(kind: &GroupVersionKind) -> GroupVersionKind {
-    match (kind.group.as_str(), kind.kind.as_str()) {
-        ("autoscaling", "HorizontalPodAutoscaler") => GroupVersionKind::new("autoscaling", "v2", &kind.kind),
-        ("events.k8s.io", "Event") => GroupVersionKind::new("", "v1", "Event"),
-        _ => kind.clone(),
-    }
-}
-
 fn builtin_resource(row: &pintle_schema::Resource, own: &GroupResource, store: Arc<Store>) -> Resource {
     let kind = GroupVersionKind::new(row.group, row.version, row.kind);
     let stored_kind = stored_kind(&kind);
@@ -176,15 +168,13 @@ fn builtin_resource(row: &pintle_schema::Resource, own: &GroupResource, store: A
         .filter(|r| r.group == row.group && r.version == row.version && r.plural == row.plural && !r.subresource.is_empty())
         .map(|r| Str::const_new(r.subresource))
         .collect();
-    // the strategy of horizontal autoscalers knows v2 only; all others work on the form of the request
-    let strategy_kind = if row.group == "autoscaling" { stored_kind.clone() } else { kind.clone() };
     let strategy = pintle_kinds::strategy_for(&own.group, &own.resource);
     Resource {
         reset_fields: crate::resource::reset_sets(strategy, &subresources),
         gvr: GroupVersionResource::new(row.group, row.version, row.plural),
         list_kind: compact_str::format_compact!("{}List", row.kind),
         is_namespaced: row.is_namespaced,
-        strategy_kind,
+        strategy_kind: stored_kind.clone(),
         stored_kind,
         strategy: StrategyRef::Static(strategy),
         definition: Definition::Builtin(id.unwrap_or(pintle_schema::TypeId(0))),

@@ -190,8 +190,8 @@ impl Resource {
         }
         match &self.definition {
             Definition::Builtin(_) => {
-                let _ = from;
-                Ok(object)
+                pintle_kinds::convert::convert(object, &from.group_version(), &to.group_version(), &to.kind)
+                    .map_err(|why| Box::new(Status::internal(why)))
             }
             Definition::Custom(custom) => custom.convert(object, &to.group_version()).await,
         }

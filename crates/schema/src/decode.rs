@@ -70,9 +70,13 @@ fn is_empty_collection(shape: &Shape, value: &Value) -> bool {
     }
 }
 
-/// The one list that is told from an absent one when it is empty: that asks to forget all owners. What a write makes of
-/// it is not empty (`pintle_patch::apply::update`).
+/// The list whose emptiness asks to forget all owners. What a write makes of it is not empty
+/// (`pintle_patch::apply::update`).
 const MANAGED_FIELDS: &str = "managedFields";
+
+/// The lists that are told from absent ones when they are empty. Besides owners, the policies of an autoscaler's
+/// behavior: absent ones have defaults, empty ones are refused.
+const TOLD_WHEN_EMPTY: [&str; 2] = [MANAGED_FIELDS, "policies"];
 
 /// The guide of a schema.
 #[derive(Clone, Copy)]
@@ -128,7 +132,7 @@ impl<'s> Guide for Walk<'s> {
                 FieldGuide::Known {
                     guide: self.with(field.shape),
                     name: field.name.as_static_str(),
-                    omit_empty: schema.is_dropped_when_empty(field) && field.name != MANAGED_FIELDS,
+                    omit_empty: schema.is_dropped_when_empty(field) && !TOLD_WHEN_EMPTY.contains(&field.name.as_str()),
                     is_field: true,
                 }
             }

@@ -1,6 +1,8 @@
 //! The group `autoscaling`, worked on in the form of its version 2.
 
 pub mod horizontalpodautoscaler;
+pub mod v1;
+mod validation;
 
 use crate::Strategy;
 

@@ -127,7 +127,7 @@ pub fn fully_qualified_domain_name(at: &At<'_>, errors: &mut ErrorList) {
     if !required(at, errors) {
         return;
     }
-    let name = at.text().strip_suffix('.').unwrap_or(at.text());
+    let name = at.text().strip_suffix('.').unwrap_or_else(|| at.text());
     if !domain_of(at, name, 2, "two", errors) {
         return;
     }

@@ -23,6 +23,56 @@ pub struct CoreEvent;
 #[derive(Debug)]
 pub struct GroupEvent;
 
+/// Members that the two forms call differently: by the core group and by `events.k8s.io`.
+const NAMES: [(&str, &str); 7] = [
+    ("count", "deprecatedCount"),
+    ("firstTimestamp", "deprecatedFirstTimestamp"),
+    ("involvedObject", "regarding"),
+    ("lastTimestamp", "deprecatedLastTimestamp"),
+    ("message", "note"),
+    ("reportingComponent", "reportingController"),
+    ("source", "deprecatedSource"),
+];
+
+/// From the core group's form to that of `events.k8s.io`.
+pub(crate) fn to_group(mut event: Value) -> Value {
+    for (core, group) in NAMES {
+        rename(&mut event, core, group);
+    }
+    for field in ["reportingController", "reportingInstance"] {
+        if event[field].str_or_empty().is_empty() {
+            event.remove(field);
+        }
+    }
+    if !event["series"].is_null() {
+        event["series"].set_default("count", 0);
+    }
+    event.set("apiVersion", "events.k8s.io/v1");
+    event
+}
+
+/// From the form of `events.k8s.io` to that of the core group.
+pub(crate) fn to_core(mut event: Value) -> Value {
+    for (core, group) in NAMES {
+        rename(&mut event, group, core);
+    }
+    for field in ["reportingComponent", "reportingInstance"] {
+        event.set_default(field, "");
+    }
+    if event.at("series.count").as_i64() == Some(0) {
+        event["series"].remove("count");
+    }
+    event.set("apiVersion", "v1");
+    event
+}
+
+fn rename(event: &mut Value, from: &str, to: &str) {
+    if event.has(from) {
+        let member = event.remove(from);
+        event.set(to, member);
+    }
+}
+
 impl UpdateStrategy for CoreEvent {
     fn validate_update(&self, _: RequestInfo<'_>, object: &Value, _: &Value) -> ErrorList {
         validate_leniently(object, "reportingComponent")

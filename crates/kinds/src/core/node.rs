@@ -257,7 +257,7 @@ fn validate_annotations(object: &Value, errors: &mut ErrorList) {
 /// The members of each item by the names of the API: the annotation may spell them in any case.
 fn lower_case(mut items: Value) -> Value {
     for item in items.items_mut() {
-        let members = item.entries().map(|(key, member)| (key.to_lowercase().into(), member.clone())).collect();
+        let members = item.entries().map(|(key, member)| (key.to_lowercase(), member.clone())).collect();
         *item = Value::Object(pintle_apimachinery::Object::from_unsorted(members));
     }
     items
