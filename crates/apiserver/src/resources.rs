@@ -183,7 +183,7 @@ impl Request<'_> {
         format!("{package}.{}", self.resource.kind.kind)
     }
 
-    fn include(&self) -> Result<IncludeObject> {
+    pub(crate) fn include(&self) -> Result<IncludeObject> {
         IncludeObject::parse(Params::of(self.incoming.query).get("includeObject").unwrap_or_default())
             .map_err(|why| Box::new(Status::bad_request(why)))
     }

@@ -1,14 +1,16 @@
 //! Subresources: those that update the same object, and those that do something else.
 
 use crate::handle::read_body;
-use crate::negotiate::Output;
+use crate::negotiate::{Form, Output, input};
 use crate::options::{self, WriteVerb};
-use crate::reply::Reply;
+use crate::reply::{self, Reply};
 use crate::resources::Request;
 use bytes::Bytes;
 use pintle_apimachinery::status::Result;
 use pintle_apimachinery::{GroupVersionKind, Status, Value};
-use pintle_registry::decode::{Expected, decode_as};
+use pintle_kinds::table;
+use pintle_registry::decode::{Body, Expected, decode_as};
+use pintle_registry::sub::ScaleWrite;
 use pintle_registry::{Call, WriteOptions, Written, sub};
 
 /// Answers a request for a subresource that the resource has.
@@ -25,6 +27,9 @@ where
         }
         ("status" | "ephemeralcontainers" | "resize" | "approval", "patch") => request.patch(read_body(body).await?).await,
         ("status" | "ephemeralcontainers" | "resize" | "approval", "get") => request.get().await,
+        ("scale", "get") => read_scale(request).await,
+        ("scale", "update") => replace_scale(request, read_body(body).await?).await,
+        ("scale", "patch") => patch_scale(request, read_body(body).await?).await,
         ("binding", "create") => bind(request, read_body(body).await?).await,
         ("eviction", "create") => evict(request, read_body(body).await?).await,
         _ => Err(Box::new(Status::method_not_allowed())),
@@ -73,4 +78,53 @@ async fn evict(request: &Request<'_>, bytes: Bytes) -> Result<Reply> {
         sub::evict(request.resource, &budgets, call, eviction, options, delete).await
     })
     .await
+}
+
+async fn scale_reply(request: &Request<'_>, scale: &Value, output: Output) -> Result<Reply> {
+    let shown = match output.form {
+        Form::Object => scale.clone(),
+        Form::Partial(version) | Form::PartialList(version) => crate::encode::partial(scale, version),
+        Form::Table(version) => {
+            let resource = format!("{}/scale", request.resource.gvr.resource);
+            let (group, now) = (&request.resource.gvr.group, request.incoming.state.env.clock.now());
+            let rows = vec![table::row(group, &resource, scale, request.include()?, version.name(), now)];
+            let meta = pintle_apimachinery::json!({"resourceVersion": scale["metadata"]["resourceVersion"].clone()});
+            table::table(group, &request.resource.gvr.version, &resource, rows, meta, true, version.name())
+        }
+    };
+    let plain = Output { form: Form::Object, ..output };
+    Ok(reply::bytes(200, plain.content_type(), crate::encode::value(&shown, &plain)?))
+}
+
+async fn read_scale(request: &Request<'_>) -> Result<Reply> {
+    let output = request.output(false, false)?;
+    let version = options::get_version(request.incoming.query)?;
+    let record = request.with_call(async |call| request.resource.get(call, version).await).await?;
+    let scale = sub::read_scale(request.resource, &record).await?;
+    scale_reply(request, &scale, output).await
+}
+
+async fn replace_scale(request: &Request<'_>, bytes: Bytes) -> Result<Reply> {
+    let output = request.output(false, false)?;
+    let options = options::write_options(request.incoming.query, WriteVerb::Update)?;
+    let body = Body { bytes: &bytes, media: input(request.incoming.content_type(), true)? };
+    let kind = GroupVersionKind::new("autoscaling", "v1", "Scale");
+    let type_id = pintle_schema::kind("autoscaling", "v1", "Scale").map(|k| k.id);
+    let expected = Expected { kind: &kind, type_id };
+    let scale = request
+        .with_call(async |call| {
+            let scale = decode_as(call, expected, body, options.field_validation)?;
+            sub::write_scale(request.resource, call, ScaleWrite::Replace(scale), &options).await
+        })
+        .await?;
+    scale_reply(request, &scale, output).await
+}
+
+async fn patch_scale(request: &Request<'_>, bytes: Bytes) -> Result<Reply> {
+    let output = request.output(false, false)?;
+    let (patch, options) = request.read_patch(bytes)?;
+    let scale = request
+        .with_call(async |call| sub::write_scale(request.resource, call, ScaleWrite::Patch(patch), &options).await)
+        .await?;
+    scale_reply(request, &scale, output).await
 }

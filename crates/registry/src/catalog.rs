@@ -128,7 +128,8 @@ impl Catalog {
         let root = Key::new(format!("{}/{}/", self.prefix, key_folder(home)));
         let storage = self.factory.storage(home, &root, &fields);
         let ttl = (home.resource == "events").then_some(EVENT_TTL);
-        Arc::new(Store { group_resource: home.clone(), storage, root, fields, ttl })
+        let service_pools = std::sync::OnceLock::new();
+        Arc::new(Store { group_resource: home.clone(), storage, root, fields, ttl, service_pools })
     }
 }
 

@@ -98,8 +98,8 @@ impl Resource {
 
     async fn create_once(&self, call: &Call<'_>, mut object: Value, attributes: &Attributes<'_>) -> Result<Answer> {
         self.fill_system_fields(call, &mut object);
-        self.before_create(call, &mut object)?;
         let allocated = self.allocate_on_create(call, &mut object, attributes.dry_run).await?;
+        self.before_create(call, &mut object)?;
         let served = self.served(&object).await?;
         call.world.admission.validate(attributes, Some(&served)).await?;
         let name = object.name().to_owned();

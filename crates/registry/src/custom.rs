@@ -44,6 +44,27 @@ impl CustomVersion {
         None
     }
 
+    /// The Scale that shows an object.
+    ///
+    /// # Errors
+    /// 500 when it says nothing of replicas.
+    pub fn scale_of(&self, _object: &Value) -> Result<Value> {
+        Err(Box::new(Status::internal("custom resources are not served yet")))
+    }
+
+    /// Puts a Scale into the object.
+    ///
+    /// # Errors
+    /// 500 when it cannot be put.
+    pub fn set_scale(&self, _scale: &Value, _object: &mut Value) -> Result<()> {
+        Err(Box::new(Status::internal("custom resources are not served yet")))
+    }
+
+    /// Where replicas are kept.
+    pub fn replicas_path(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Column definitions of its tables.
     pub fn table_columns(&self) -> Value {
         Value::array()

@@ -2,7 +2,7 @@
 //! a back end.
 
 pub mod admit;
-mod allocate;
+pub mod allocate;
 pub mod bootstrap;
 pub mod call;
 pub mod catalog;
@@ -11,6 +11,7 @@ pub mod custom;
 pub mod decode;
 pub mod delete;
 pub mod errors;
+pub mod feed;
 pub mod fields;
 pub mod head;
 pub mod lookup;
@@ -25,6 +26,7 @@ pub mod select;
 pub mod tables;
 pub mod sub;
 mod token;
+pub mod transient;
 pub mod update;
 pub mod watch;
 

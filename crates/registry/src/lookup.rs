@@ -3,15 +3,11 @@
 use crate::catalog::Catalog;
 use crate::resource::Resource;
 use async_trait::async_trait;
-use futures_util::StreamExt;
 use pintle_apimachinery::status::Result;
-use pintle_apimachinery::value::parse;
 use pintle_apimachinery::{GroupResource, Value};
 use pintle_auth::Lookup;
-use pintle_auth::authz::rbac::Rbac;
-use pintle_storage::{At, ListRequest, StorageError, WatchItem, WatchRequest};
+use pintle_storage::{At, ListRequest};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Reads objects for those who decide about others.
 #[derive(Clone, Debug)]
@@ -62,89 +58,6 @@ impl Lookup for CatalogLookup {
             }
         }
         objects
-    }
-}
-
-/// The resources whose objects say who may do what.
-const RBAC_RESOURCES: [&str; 4] = ["roles", "clusterroles", "rolebindings", "clusterrolebindings"];
-
-/// Pause before a broken feed is opened again.
-const FEED_RETRY_PAUSE: Duration = Duration::from_millis(200);
-
-/// Keeps the RBAC index at what the store holds, for ever. `filled` runs when it holds all of it for the first time.
-pub async fn feed_rbac(catalog: Arc<Catalog>, rbac: Arc<Rbac>, filled: impl FnOnce()) {
-    let mut feeds = Vec::new();
-    for name in RBAC_RESOURCES {
-        let resource = catalog.served().of_group_resource(&GroupResource::new("rbac.authorization.k8s.io", name)).cloned();
-        if let Some(resource) = resource {
-            feeds.push(Feed { resource, name, rbac: rbac.clone() });
-        }
-    }
-    let mut streams = Vec::new();
-    for feed in &feeds {
-        streams.push(feed.fill().await);
-    }
-    filled();
-    let running = feeds.iter().zip(streams).map(|(feed, stream)| feed.follow(stream));
-    futures_util::future::join_all(running).await;
-}
-
-struct Feed {
-    resource: Arc<Resource>,
-    name: &'static str,
-    rbac: Arc<Rbac>,
-}
-
-impl Feed {
-    /// Puts all that there is into the index; the watch that goes on from there.
-    async fn fill(&self) -> pintle_storage::WatchStream {
-        loop {
-            match self.try_fill().await {
-                Ok(stream) => return stream,
-                Err(why) => {
-                    tracing::warn!(resource = self.name, %why, "cannot read the access rules; trying again");
-                    tokio::time::sleep(FEED_RETRY_PAUSE).await;
-                }
-            }
-        }
-    }
-
-    async fn try_fill(&self) -> Result<pintle_storage::WatchStream, StorageError> {
-        let storage = &self.resource.store.storage;
-        let prefix = self.resource.store.root.clone();
-        let listing =
-            storage.list(ListRequest { prefix: prefix.clone(), start: None, limit: 0, at: At::Latest }).await?;
-        let objects: Vec<Value> = listing.records.iter().filter_map(|record| parse(&record.value).ok()).collect();
-        self.rbac.replace(self.name, &objects);
-        storage.watch(WatchRequest { prefix, since: listing.revision, filter: None, progress: false }).await
-    }
-
-    async fn follow(&self, mut stream: pintle_storage::WatchStream) {
-        loop {
-            match stream.next().await {
-                Some(Ok(WatchItem::Events(events))) => {
-                    for event in events {
-                        match &event.record {
-                            Some(record) => {
-                                if let Ok(object) = parse(&record.value) {
-                                    self.rbac.put(self.name, &object);
-                                }
-                            }
-                            None => {
-                                let (namespace, name) = self.resource.store.names(&event.key);
-                                self.rbac.remove(self.name, namespace, name);
-                            }
-                        }
-                    }
-                }
-                Some(Ok(WatchItem::Progress(_))) => {}
-                Some(Err(why)) => {
-                    tracing::warn!(resource = self.name, %why, "the watch of the access rules broke; reading them again");
-                    stream = self.fill().await;
-                }
-                None => stream = self.fill().await,
-            }
-        }
     }
 }
 

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use pintle_apimachinery::meta::Meta;
 use pintle_apimachinery::status::Result;
 use pintle_apimachinery::{FieldError, GroupKind, Path, Status, Value};
+use pintle_schema::{Node, TypeId};
 
 /// What a PATCH body is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,8 +65,35 @@ impl Patch {
         Ok(Patch { kind, bytes, validation: options.field_validation, options: options.clone() })
     }
 
+    /// What the patch is.
+    pub(crate) fn kind(&self) -> PatchType {
+        self.kind
+    }
+
+    /// The body.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// Applies a JSON, merge or strategic patch to `existing` (served form).
     fn patched(&self, call: &Call<'_>, resource: &Resource, existing: &Value) -> Result<Value> {
+        let reader = |patched: &Value, refuse: &Refuse<'_>| match &resource.definition {
+            Definition::Builtin(id) => decode_patched(patched, *id, refuse),
+            Definition::Custom(custom) => custom.decode_patched(resource, patched.clone(), refuse),
+        };
+        let mut object = self.patched_along(call, resource.node(), existing, &reader)?;
+        resource.strategy.set_defaults(&mut object);
+        Ok(object)
+    }
+
+    /// Applies a JSON, merge or strategic patch to `existing`, which `node` describes; `read` decodes what comes of it.
+    pub(crate) fn patched_along(
+        &self,
+        call: &Call<'_>,
+        node: Node<'_>,
+        existing: &Value,
+        read: &dyn Fn(&Value, &Refuse<'_>) -> Result<(Value, Vec<String>)>,
+    ) -> Result<Value> {
         let kind = match self.kind {
             PatchType::Json => pintle_patch::PatchType::Json,
             PatchType::Merge => pintle_patch::PatchType::Merge,
@@ -74,24 +102,13 @@ impl Patch {
         };
         let is_checked = self.validation != FieldValidation::Ignore;
         let decoded = pintle_patch::decode(kind, &self.bytes, is_checked)?;
-        let patched = decoded.patch.apply(existing, resource.node())?;
+        let patched = decoded.patch.apply(existing, node)?;
         let refuse = |why: &str| {
             let shown = decoded.patch.shown(&patched);
             let error = FieldError::invalid(&Path::new("patch"), &shown, why);
             Box::new(Status::invalid(&GroupKind::default(), "", &vec![error]))
         };
-        let (mut object, faults) = match &resource.definition {
-            Definition::Builtin(id) => {
-                let parsed =
-                    pintle_schema::decode_value(&patched, *id).map_err(|why| refuse(&why.message))?;
-                if let Some(why) = &parsed.issues.wrong_type {
-                    return Err(refuse(why));
-                }
-                let faults: Vec<String> = parsed.issues.strict.iter().map(ToString::to_string).collect();
-                (parsed.value, faults)
-            }
-            Definition::Custom(custom) => custom.decode_patched(resource, patched.clone(), &refuse)?,
-        };
+        let (object, faults) = read(&patched, &refuse)?;
         let faults: Vec<String> = decoded.strict.iter().cloned().chain(faults).collect();
         match self.validation {
             FieldValidation::Ignore => {}
@@ -101,22 +118,40 @@ impl Patch {
                 return Err(refuse(&format!("strict decoding error: {}", faults.join(", "))));
             }
         }
-        resource.strategy.set_defaults(&mut object);
         Ok(object)
     }
+}
+
+/// Makes the refusal of a patch whose result cannot be used, from the reason.
+pub(crate) type Refuse<'a> = dyn Fn(&str) -> Box<Status> + 'a;
+
+/// Reads what a patch made of an object of a built-in kind: the object, and what strict validation refuses.
+pub(crate) fn decode_patched(patched: &Value, id: TypeId, refuse: &Refuse<'_>) -> Result<(Value, Vec<String>)> {
+    let parsed = pintle_schema::decode_value(patched, id).map_err(|why| refuse(&why.message))?;
+    if let Some(why) = &parsed.issues.wrong_type {
+        return Err(refuse(why));
+    }
+    Ok((parsed.value, parsed.issues.strict.iter().map(ToString::to_string).collect()))
 }
 
 #[async_trait]
 impl Updater for Patch {
     async fn updated(&self, call: &Call<'_>, resource: &Resource, existing: Option<&Value>) -> Result<Value> {
-        if self.kind == PatchType::Apply {
-            return crate::ownership::apply(resource, call, &self.options, &self.bytes, existing);
-        }
-        let Some(existing) = existing else {
-            return Err(Box::new(Status::not_found(resource.group_resource(), call.name)));
+        let mut object = match (self.kind, existing) {
+            (PatchType::Apply, existing) => {
+                crate::ownership::apply(resource, call, &self.options, &self.bytes, existing)?
+            }
+            (_, Some(existing)) => self.patched(call, resource, existing)?,
+            (_, None) => return Err(Box::new(Status::not_found(resource.group_resource(), call.name))),
         };
-        let mut object = self.patched(call, resource, existing)?;
-        check_patched(call, resource, existing, &mut object)?;
+        if existing.is_none() && !object.uid().is_empty() {
+            let why = format!(
+                "uid mismatch: the provided object specified uid {}, and no existing object was found",
+                object.uid()
+            );
+            return Err(Box::new(Status::conflict(resource.group_resource(), call.name, why)));
+        }
+        check_patched(call, resource, &mut object)?;
         Ok(object)
     }
 
@@ -134,8 +169,7 @@ impl Updater for Patch {
 }
 
 /// What a patch may not make of an object.
-fn check_patched(call: &Call<'_>, resource: &Resource, existing: &Value, object: &mut Value) -> Result<()> {
-    let _ = existing;
+fn check_patched(call: &Call<'_>, resource: &Resource, object: &mut Value) -> Result<()> {
     check_numeric_version(object.resource_version())?;
     resource.check_namespace(call.namespace, object)?;
     resource.check_name(call, object)

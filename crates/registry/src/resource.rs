@@ -53,6 +53,8 @@ pub struct Store {
     pub fields: Fields,
     /// Objects vanish this long after their last write (events).
     pub ttl: Option<std::time::Duration>,
+    /// The pools from which objects get addresses and ports (services).
+    pub service_pools: std::sync::OnceLock<Arc<crate::allocate::ServicePools>>,
 }
 
 impl Store {

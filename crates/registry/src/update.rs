@@ -91,28 +91,14 @@ impl Resource {
     /// Whatever refuses it.
     pub async fn replace(&self, call: &Call<'_>, mut object: Value, options: &WriteOptions) -> Result<Written> {
         self.check_namespace(call.namespace, &mut object)?;
-        self.check_name(call, &mut object)?;
+        self.check_name(call, &object)?;
         dedup_owner_references(call, &mut object, false);
         self.update_with(call, &Replace::new(object), options).await
     }
 
-    /// The body's name must be the path's; an empty one is filled in.
-    pub(crate) fn check_name(&self, call: &Call<'_>, object: &mut Value) -> Result<()> {
-        let own = object.name();
-        if own.is_empty() {
-            return Err(Box::new(Status::bad_request(
-                "name must be provided",
-            )))
-            .or_else(|status: Box<Status>| if call.name.is_empty() { Err(status) } else { Ok(()) })
-            .map(|()| object.make("metadata").set("name", call.name));
-        }
-        if own != call.name {
-            return Err(Box::new(Status::bad_request(format!(
-                "the name of the object ({own}) does not match the name on the URL ({})",
-                call.name
-            ))));
-        }
-        Ok(())
+    /// The body's name must be the path's.
+    pub(crate) fn check_name(&self, call: &Call<'_>, object: &Value) -> Result<()> {
+        check_name(call, object)
     }
 
     /// The strategy that updates through the call's subresource follow.
@@ -179,21 +165,43 @@ impl Resource {
         set_revision(&mut object, record.revision);
 
         let mut object = self.convert(object, &self.kind, &self.strategy_kind).await?;
-        let old = self.convert_ref(&existing).await?;
-        self.before_update(call, &mut object, &old)?;
-        let allocated = self.allocate_on_update(call, &mut object, &old, options.dry_run).await?;
-        let served = self.served(&object).await?;
-        call.world.admission.validate(&attributes, Some(&served)).await?;
-        if is_deleted_by_update(&object, &old) && !self.strategy.holds_deletion(&object) {
-            return self.delete_by_update(call, &record, object, options).await;
+        let old = self.convert(existing.clone(), &self.kind, &self.strategy_kind).await?;
+        let admitted = Admitted { attributes: &attributes, shown: None };
+        self.commit_update(call, &record, object, &old, options, version, admitted).await
+    }
+
+    /// The second half of an update: strategy, validating admission, write. `object` and `old` are in the strategy's
+    /// form; `version` is the one that the client gave, 0 for none.
+    #[expect(clippy::too_many_arguments, reason = "each is a different thing that the first half has found out")]
+    async fn commit_update(
+        &self,
+        call: &Call<'_>,
+        record: &Arc<Record>,
+        mut object: Value,
+        old: &Value,
+        options: &WriteOptions,
+        version: u64,
+        admitted: Admitted<'_>,
+    ) -> Result<Try> {
+        let allocated = self.allocate_on_update(call, &mut object, old, options.dry_run).await?;
+        self.before_update(call, &mut object, old)?;
+        match admitted.shown {
+            Some(shown) => call.world.admission.validate(admitted.attributes, Some(shown)).await?,
+            None => {
+                let served = self.served(&object).await?;
+                call.world.admission.validate(admitted.attributes, Some(&served)).await?;
+            }
+        }
+        if is_deleted_by_update(&object, old) && !self.strategy.holds_deletion(&object) {
+            return self.delete_by_update(call, record, object, options).await;
         }
         let mut stored = self.convert(object, &self.strategy_kind, &self.stored_kind).await?;
-        if let Ok(live) = self.stored_object(&record) {
+        if let Ok(live) = self.stored_object(record) {
             keep_times(&live, &mut stored);
         }
         let head = self.at_rest(&stored);
-        if head.bytes() == self.store.head(&record).bytes() {
-            return Ok(Try::Done(Written { answer: Answer::Record(record), is_created: false }));
+        if head.bytes() == self.store.head(record).bytes() {
+            return Ok(Try::Done(Written { answer: Answer::Record(record.clone()), is_created: false }));
         }
         if options.dry_run {
             let mut served = self.convert(stored, &self.stored_kind, &self.kind).await?;
@@ -206,19 +214,63 @@ impl Resource {
                 allocated.keep();
                 Ok(Try::Done(Written { answer: Answer::Record(record), is_created: false }))
             }
-            Err(StorageError::Conflict { .. }) => {
-                if version != 0 {
-                    return Err(Box::new(Status::stale(self.group_resource(), call.name)));
-                }
-                Ok(Try::Again)
+            Err(StorageError::Conflict { .. }) if version != 0 => {
+                Err(Box::new(Status::stale(self.group_resource(), call.name)))
             }
-            Err(StorageError::NotFound { .. }) => Ok(Try::Again),
+            Err(StorageError::Conflict { .. } | StorageError::NotFound { .. }) => Ok(Try::Again),
             Err(error) => Err(storage_status(&error, self.group_resource(), call.name)),
         }
     }
 
-    async fn convert_ref(&self, existing: &Value) -> Result<Value> {
-        self.convert(existing.clone(), &self.kind, &self.strategy_kind).await
+    /// Updates an object through another kind that shows a part of it (`scale`).
+    ///
+    /// # Errors
+    /// Whatever refuses it.
+    pub(crate) async fn update_through(
+        &self,
+        call: &Call<'_>,
+        view: &dyn PartUpdater,
+        options: &WriteOptions,
+    ) -> Result<Arc<Record>> {
+        let key = self.store.key(call.namespace, call.name);
+        for _ in 0..CONFLICT_TRIES_MAX {
+            let found = self.store.storage.get(&key, At::Latest).await;
+            let found = found.map_err(|e| storage_status(&e, self.group_resource(), call.name))?;
+            let Some(record) = found.record else {
+                return Err(Box::new(Status::not_found(self.group_resource(), call.name)));
+            };
+            let existing = self.object(&record).await?;
+            let wire = wire_options(view.options_kind(), options);
+            let old_part = view.part(self, &existing)?;
+            let mut part = view.updated(call, self, &existing, &old_part)?;
+            let attributes = Attributes {
+                kind: view.kind(),
+                ..self.attributes(call, Operation::Update, Some(&old_part), &wire, options)
+            };
+            call.world.admission.mutate(&attributes, &mut part).await?;
+            let mut object = existing.clone();
+            view.put(self, &part, &mut object)?;
+            let version = check_numeric_version(part.resource_version())?;
+            if version != 0 && version != record.revision.get() {
+                return Err(Box::new(Status::stale(self.group_resource(), call.name)));
+            }
+            let object = self.convert(object, &self.kind, &self.strategy_kind).await?;
+            let old = self.convert(existing, &self.kind, &self.strategy_kind).await?;
+            let admitted = Admitted { attributes: &attributes, shown: Some(&part) };
+            match self.commit_update(call, &record, object, &old, options, version, admitted).await? {
+                Try::Done(Written { answer: Answer::Record(record), .. }) => return Ok(record),
+                // a dry run: what would have been written shows in a record that is not stored
+                Try::Done(Written { answer: Answer::Object(object), .. }) => {
+                    let stored = self.convert(object, &self.kind, &self.stored_kind).await?;
+                    let head = self.at_rest(&stored);
+                    let (value, note) = (head.bytes().clone(), head.into_note());
+                    return Ok(Arc::new(Record { key, revision: record.revision, value, note }));
+                }
+                Try::Done(Written { answer: Answer::Status(status), .. }) => return Err(status),
+                Try::Again => {}
+            }
+        }
+        Err(Box::new(Status::stale(self.group_resource(), call.name)))
     }
 
     fn attributes<'c>(
@@ -280,8 +332,8 @@ impl Resource {
         let version = check_numeric_version(object.resource_version())?;
         let mut object = self.convert(object, &self.kind, &self.strategy_kind).await?;
         self.fill_system_fields(call, &mut object);
-        self.before_create(call, &mut object)?;
         let allocated = self.allocate_on_create(call, &mut object, options.dry_run).await?;
+        self.before_create(call, &mut object)?;
         call.may_create.check()?;
         let served = self.served(&object).await?;
         call.world.admission.validate(&attributes, Some(&served)).await?;
@@ -354,6 +406,45 @@ impl Resource {
         }
         Ok(Try::Done(Written { answer: Answer::Object(served), is_created: false }))
     }
+}
+
+/// What admission is shown of an update.
+struct Admitted<'a> {
+    attributes: &'a Attributes<'a>,
+    /// The object of another kind that is written through; `None` for the object itself.
+    shown: Option<&'a Value>,
+}
+
+/// An update through another kind that shows a part of the object.
+pub(crate) trait PartUpdater: Send + Sync {
+    /// The other kind.
+    fn kind(&self) -> &pintle_apimachinery::GroupVersionKind;
+    /// What it shows of an object (served form).
+    fn part(&self, resource: &Resource, object: &Value) -> Result<Value>;
+    /// The part as it is to be.
+    fn updated(&self, call: &Call<'_>, resource: &Resource, object: &Value, part: &Value) -> Result<Value>;
+    /// Puts the part into the object.
+    fn put(&self, resource: &Resource, part: &Value, object: &mut Value) -> Result<()>;
+    /// The options object's kind, for admission.
+    fn options_kind(&self) -> &'static str;
+}
+
+/// The body's name must be the path's.
+pub(crate) fn check_name(call: &Call<'_>, object: &Value) -> Result<()> {
+    let own = object.name();
+    if own.is_empty() {
+        return Err(Box::new(Status::bad_request(format!(
+            "the name of the object ({} based on URL) was undeterminable: name must be provided",
+            call.name
+        ))));
+    }
+    if own != call.name {
+        return Err(Box::new(Status::bad_request(format!(
+            "the name of the object ({own}) does not match the name on the URL ({})",
+            call.name
+        ))));
+    }
+    Ok(())
 }
 
 /// The rules of an update.

@@ -3,6 +3,8 @@
 
 mod binding;
 mod eviction;
+mod scale;
 
 pub use binding::bind;
 pub use eviction::evict;
+pub use scale::{ScaleWrite, read_scale, write_scale};
