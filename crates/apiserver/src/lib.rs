@@ -12,7 +12,7 @@ mod list;
 pub mod metrics;
 mod negotiate;
 mod openapi;
-mod openid;
+pub mod openid;
 mod options;
 mod query;
 mod reply;

@@ -25,6 +25,10 @@ pub struct State {
     pub metrics: Metrics,
     /// The checks of `/readyz` and its sisters.
     pub health: crate::health::Health,
+    /// Issues service account tokens.
+    pub tokens: pintle_auth::review::TokenRequests,
+    /// OpenID discovery.
+    pub openid: crate::openid::OpenId,
     /// Turns true when the server begins to stop: watches end then.
     pub stopping: watch::Receiver<bool>,
 }

@@ -11,7 +11,8 @@ use pintle_apimachinery::{GroupVersionKind, Status, Value};
 use pintle_kinds::table;
 use pintle_registry::decode::{Body, Expected, decode_as};
 use pintle_registry::sub::ScaleWrite;
-use pintle_registry::{Call, WriteOptions, Written, sub};
+use pintle_registry::transient::Question;
+use pintle_registry::{Answer, Call, WriteOptions, Written, sub};
 
 /// Answers a request for a subresource that the resource has.
 pub(crate) async fn serve<B>(request: &Request<'_>, body: B, upgrade: Option<hyper::upgrade::OnUpgrade>) -> Result<Reply>
@@ -30,6 +31,7 @@ where
         ("scale", "get") => read_scale(request).await,
         ("scale", "update") => replace_scale(request, read_body(body).await?).await,
         ("scale", "patch") => patch_scale(request, read_body(body).await?).await,
+        ("token", "create") => request_token(request, read_body(body).await?).await,
         ("binding", "create") => bind(request, read_body(body).await?).await,
         ("eviction", "create") => evict(request, read_body(body).await?).await,
         _ => Err(Box::new(Status::method_not_allowed())),
@@ -127,4 +129,21 @@ async fn patch_scale(request: &Request<'_>, bytes: Bytes) -> Result<Reply> {
         .with_call(async |call| sub::write_scale(request.resource, call, ScaleWrite::Patch(patch), &options).await)
         .await?;
     scale_reply(request, &scale, output).await
+}
+
+/// `serviceaccounts/token`: issues a token of the account.
+async fn request_token(request: &Request<'_>, bytes: Bytes) -> Result<Reply> {
+    let kind = GroupVersionKind::new("authentication.k8s.io", "v1", "TokenRequest");
+    create_with(request, &bytes, kind.clone(), async |call, mut object, options| {
+        let tokens = &request.incoming.state.tokens;
+        let resource = request.resource.gvr.clone();
+        let question = Question { resource: &resource, kind: &kind, is_namespaced: true };
+        question.open(call, &mut object, options).await?;
+        let asked = tokens.validate(object, call.namespace, call.name).await?;
+        question.close(call, &asked.object, options).await?;
+        let answer = tokens.answer(asked).await?;
+        call.warnings.lock().extend(answer.warnings);
+        Ok(Written { answer: Answer::Object(answer.object), is_created: true })
+    })
+    .await
 }

@@ -1,7 +1,9 @@
 //! The `pintle` binary: the only composition root.
 
 mod admission;
+mod flags;
 mod serve;
+mod storage;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -17,7 +19,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run the API server alone.
-    Apiserver(serve::ApiserverArgs),
+    Apiserver(flags::ServerFlags),
 }
 
 fn main() -> ExitCode {

@@ -1,115 +1,323 @@
 //! Composes and runs the API server.
 
 use crate::admission::{PluginFlags, admission};
-use anyhow::{Context, Result};
+use crate::flags::{AccessFlags, ServerFlags};
+use crate::storage;
+use anyhow::{Context, Result, bail};
+use pintle_apimachinery::Str;
 use pintle_apimachinery::env::Env;
-use pintle_apimachinery::{GroupResource, Str};
 use pintle_apiserver::State;
 use pintle_apiserver::health::Health;
-use pintle_auth::authn::{Authenticator, ClientCa, Config, TokenFile};
+use pintle_apiserver::openid::OpenId;
+use pintle_auth::Lookup;
+use pintle_auth::authn::{
+    AudienceAgnostic, Authenticator, BootstrapTokens, ClientCa, Config, ServiceAccountTokens, TokenAuthenticator, TokenFile,
+};
 use pintle_auth::authz::rbac::Rbac;
-use pintle_auth::authz::{Authorizer, Chain};
-use pintle_auth::pki::{Kubeconfig, Pki, ServingNames, server_config};
-use pintle_registry::catalog::DEFAULT_PREFIX;
-use pintle_registry::fields::Fields;
-use pintle_registry::{Catalog, StorageFactory, World};
-use pintle_storage::memory::MemoryStore;
-use pintle_storage::{Key, Storage};
-use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use pintle_auth::authz::{AlwaysAllow, AlwaysDeny, Authorizer, Chain};
+use pintle_auth::bootstrap::{self, KubernetesService, Seed};
+use pintle_auth::pki::{Kubeconfig, Pair, Pki, ServingNames, server_config};
+use pintle_auth::review::TokenRequests;
+use pintle_auth::token::{Issuer, SigningKey, VerifyKey};
+use pintle_registry::allocate::{Cidr, PoolOptions, ServicePools};
+use pintle_registry::lookup::CatalogLookup;
+use pintle_registry::{Catalog, World, feed};
+use pintle_storage::Storage;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
 
-/// Flags of `pintle apiserver`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct ApiserverArgs {
-    /// Where keys, certificates, kubeconfig and data are kept.
-    #[arg(long, default_value = "pintle-data")]
-    data_dir: PathBuf,
-    /// The address to listen on.
-    #[arg(long, default_value = "127.0.0.1")]
-    bind_address: IpAddr,
-    /// The port to listen on.
-    #[arg(long, default_value_t = 6443)]
-    secure_port: u16,
-    /// Bearer tokens: a CSV file with token, user, uid and groups.
-    #[arg(long, value_delimiter = ',')]
-    enable_admission_plugins: Vec<String>,
-    /// Admission plugins to switch off, besides those that are off by default.
-    #[arg(long, value_delimiter = ',')]
-    disable_admission_plugins: Vec<String>,
-    /// Bearer tokens.
-    #[arg(long)]
-    token_auth_file: Option<PathBuf>,
+/// A server that is ready to be run.
+pub(crate) struct Server {
+    listener: TcpListener,
+    tls: tokio_rustls::TlsAcceptor,
+    state: Arc<State>,
+    stop: watch::Sender<bool>,
+    grace: Duration,
+    /// Where the administrator's kubeconfig is.
+    pub(crate) kubeconfig: PathBuf,
+    /// The server's URL.
+    pub(crate) url: String,
 }
 
-#[derive(Debug)]
-struct Shared(Arc<MemoryStore>);
+/// The keys with which service account tokens are signed and checked.
+struct TokenKeys {
+    signing: Arc<SigningKey>,
+    verifying: Vec<VerifyKey>,
+}
 
-impl StorageFactory for Shared {
-    fn storage(&self, _resource: &GroupResource, _root: &Key, _fields: &Fields) -> Arc<dyn Storage> {
-        self.0.clone()
+impl Server {
+    /// Prepares everything up to the open port.
+    pub(crate) async fn open(flags: &ServerFlags) -> Result<Server> {
+        let env = Env::system();
+        let advertised = advertised(flags);
+        let ranges = flags.services.service_cluster_ip_range.iter().map(|range| Cidr::parse(range).map_err(anyhow::Error::msg));
+        let ranges = ranges.collect::<Result<Vec<Cidr>>>().context("--service-cluster-ip-range")?;
+        let Some(first_range) = ranges.first() else { bail!("--service-cluster-ip-range names no range") };
+        let service_ip = first_range.first();
+        // the store first: its lock tells whether somebody else works in the directory
+        let backend = storage::open(&flags.storage, &flags.data_dir, &env)?;
+        let listener = listen(flags).await?;
+        let port = listener.local_addr().context("cannot tell the port that was opened")?.port();
+
+        let pki = Pki::open(&flags.data_dir.join("pki"), &env).context("cannot prepare keys and certificates")?;
+        let mut hosts = flags.tls_san.clone();
+        hosts.push(advertised.to_string());
+        let serving = serving(flags, &pki, &ServingNames::of_cluster(&hosts, &[service_ip], "cluster.local"))?;
+        let admin = pki.client("admin", "admin", &["system:masters"])?;
+        let keys = token_keys(&flags.access, &pki)?;
+
+        let factory = Arc::new(storage::Factory::new(backend.clone(), &flags.storage)?);
+        let catalog = Arc::new(Catalog::new(factory, &flags.storage.etcd_prefix));
+        let rbac = Arc::new(Rbac::new());
+        let authorizer = Arc::new(authorizer(&flags.access.authorization_mode, &rbac)?);
+        let plugins = PluginFlags {
+            enable: &flags.admission.enable_admission_plugins,
+            disable: &flags.admission.disable_admission_plugins,
+        };
+        let admission = admission(&plugins, &catalog, authorizer.clone(), &env)?;
+        let world = World { env: env.clone(), admission };
+        open_pools(flags, ranges, &catalog, backend.clone(), &env).await?;
+        let endpoint = if advertised.is_loopback() { outbound_address() } else { Some(advertised) };
+        let at = endpoint.map(|advertise_address| KubernetesService { cluster_ip: service_ip, advertise_address, port });
+        pintle_registry::bootstrap::seed(&catalog, &world, seeds(at.as_ref(), &pki, &env)).await.context("cannot write the first objects")?;
+        feed::feed(&catalog, feed::RBAC_RESOURCES, rbac).await;
+
+        let lookup: Arc<dyn Lookup> = Arc::new(CatalogLookup::new(catalog.clone()));
+        let (config, audiences) = authentication(flags, &pki, &keys, &lookup, &env)?;
+        let url = format!("https://{}", SocketAddr::new(advertised, port));
+        let issuer = flags.access.service_account_issuer.first().cloned().unwrap_or_default();
+        let (stop, stopping) = watch::channel(false);
+        let openid = OpenId::new(&issuer, &url, &keys.verifying).unwrap_or_else(|why| {
+            tracing::warn!(%why, "OpenID discovery is not served");
+            OpenId::none()
+        });
+        let tokens = TokenRequests {
+            issuer: Issuer { url: Str::new(&issuer), key: keys.signing.clone() },
+            api_audiences: audiences,
+            max_expiration_seconds: 0,
+            extends_expiration: true,
+            lookup,
+            env: env.clone(),
+        };
+        let state = Arc::new(State {
+            env: env.clone(),
+            catalog,
+            world,
+            authenticator: Authenticator::new(config, env),
+            authorizer,
+            metrics: pintle_apiserver::metrics::Metrics::default(),
+            health: health(backend, stopping.clone()),
+            tokens,
+            openid,
+            stopping,
+        });
+        let tls = Arc::new(server_config(&serving, &[b"h2", b"http/1.1"])?).into();
+        let kubeconfig = flags.data_dir.join("kubeconfig");
+        Kubeconfig { name: "pintle", server: &url, ca: &pki.ca.certificate, user: "admin", client: &admin }
+            .write(&kubeconfig)
+            .context("cannot write the kubeconfig")?;
+        let grace = Duration::from_secs(flags.shutdown_grace_seconds);
+        Ok(Server { listener, tls, state, stop, grace, kubeconfig, url })
     }
-    fn forget(&self, _resource: &GroupResource) {}
+
+    /// Serves until `ended`, then lets what runs finish within the grace period.
+    pub(crate) async fn run(self, ended: impl Future<Output = ()>) {
+        let Server { listener, tls, state, stop, grace, .. } = self;
+        let ended = async move {
+            ended.await;
+            // the receivers live as long as the server
+            let _ = stop.send(true);
+        };
+        pintle_apiserver::serve(listener, tls, state, ended, grace).await;
+    }
 }
 
-pub(crate) async fn apiserver(args: ApiserverArgs) -> Result<()> {
-    let env = Env::system();
-    let pki = Pki::open(&args.data_dir.join("pki"), &env).context("cannot prepare keys and certificates")?;
-    let names = ServingNames::of_cluster(&[], &[IpAddr::from([10, 0, 0, 1])], "cluster.local");
-    let serving = pki.serving(&names)?;
-    let admin = pki.client("admin", "admin", &["system:masters"])?;
-    let store = Arc::new(MemoryStore::new());
-    let catalog = Arc::new(Catalog::new(Arc::new(Shared(store.clone())), DEFAULT_PREFIX));
-    let rbac = Arc::new(Rbac::new());
-    let rbac_dyn: Arc<dyn Authorizer> = rbac.clone();
-    let authorizer = Arc::new(Chain::of_modes(&["RBAC"], &[("RBAC", rbac_dyn)]).map_err(anyhow::Error::msg)?);
-    let plugins = PluginFlags { enable: &args.enable_admission_plugins, disable: &args.disable_admission_plugins };
-    let admission = admission(&plugins, &catalog, authorizer.clone(), &env)?;
-    let world = World { env: env.clone(), admission };
-    let mut seeds = pintle_auth::bootstrap::namespaces();
-    seeds.extend(pintle_auth::bootstrap::policy());
-    seeds.extend(pintle_auth::bootstrap::priority_classes());
-    pintle_registry::bootstrap::seed(&catalog, &world, seeds).await.context("cannot write the first objects")?;
-    let (filled, is_filled) = tokio::sync::oneshot::channel();
-    tokio::spawn(pintle_registry::lookup::feed_rbac(catalog.clone(), rbac.clone(), move || {
-        // whoever waited may be gone
-        let _ = filled.send(());
+fn advertised(flags: &ServerFlags) -> IpAddr {
+    match flags.advertise_address {
+        Some(address) => address,
+        None if flags.bind_address.is_unspecified() => IpAddr::from(Ipv4Addr::LOCALHOST),
+        None => flags.bind_address,
+    }
+}
+
+async fn listen(flags: &ServerFlags) -> Result<TcpListener> {
+    let address = SocketAddr::new(flags.bind_address, flags.secure_port);
+    TcpListener::bind(address).await.with_context(|| {
+        format!("cannot listen on {address}: is something else running there? Choose another port with --secure-port (0 takes any free one)")
+    })
+}
+
+fn serving(flags: &ServerFlags, pki: &Pki, names: &ServingNames) -> Result<Pair> {
+    if let (Some(certificate), Some(key)) = (&flags.certificates.tls_cert_file, &flags.certificates.tls_private_key_file) {
+        return Ok(Pair { certificate: read(certificate)?, key: read(key)? });
+    }
+    let pair = pki.serving(names)?;
+    if let Some(dir) = &flags.certificates.cert_dir {
+        std::fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+        for (name, text) in [("apiserver.crt", &pair.certificate), ("apiserver.key", &pair.key)] {
+            pintle_auth::pki::write_private(&dir.join(name), text.as_bytes())?;
+        }
+    }
+    Ok(pair)
+}
+
+fn read(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+fn token_keys(access: &AccessFlags, pki: &Pki) -> Result<TokenKeys> {
+    let signing = match &access.service_account_signing_key_file {
+        Some(path) => read(path)?,
+        None => pki.service_account_key.clone(),
+    };
+    let mut verifying = Vec::new();
+    for path in &access.service_account_key_file {
+        let keys = VerifyKey::list_from_pem(read(path)?.as_bytes());
+        verifying.extend(keys.with_context(|| format!("--service-account-key-file={}", path.display()))?);
+    }
+    if verifying.is_empty() {
+        verifying = VerifyKey::list_from_pem(signing.as_bytes()).context("the key of service account tokens")?;
+    }
+    let signing = SigningKey::from_pem(signing.as_bytes()).context("the signing key of service account tokens")?;
+    Ok(TokenKeys { signing: Arc::new(signing), verifying })
+}
+
+fn authorizer(modes: &[String], rbac: &Arc<Rbac>) -> Result<Chain> {
+    let rbac: Arc<dyn Authorizer> = rbac.clone();
+    // nodes have no rights beyond what roles give them, yet
+    let modes: Vec<&str> = modes.iter().map(String::as_str).filter(|mode| *mode != "Node").collect();
+    let available: [(&str, Arc<dyn Authorizer>); 3] =
+        [("RBAC", rbac), ("AlwaysAllow", Arc::new(AlwaysAllow)), ("AlwaysDeny", Arc::new(AlwaysDeny))];
+    Chain::of_modes(&modes, &available).map_err(anyhow::Error::msg).context("--authorization-mode")
+}
+
+async fn open_pools(
+    flags: &ServerFlags,
+    ranges: Vec<Cidr>,
+    catalog: &Arc<Catalog>,
+    storage: Arc<dyn Storage>,
+    env: &Env,
+) -> Result<()> {
+    let text = &flags.services.service_node_port_range;
+    let ports = text.split_once('-').and_then(|(first, last)| Some((first.parse::<u16>().ok()?, last.parse::<u16>().ok()?)));
+    let Some(ports) = ports.filter(|(first, last)| first <= last && *first > 0) else {
+        bail!("--service-node-port-range={text}: write it as FIRST-LAST, such as 30000-32767")
+    };
+    let served = catalog.served().clone();
+    let (Some(services), Some(addresses)) =
+        (served.get("", "v1", "services"), served.get("networking.k8s.io", "v1", "ipaddresses"))
+    else {
+        bail!("services are not served")
+    };
+    let pools = Arc::new(ServicePools::new(PoolOptions {
+        ranges,
+        ports,
+        ids: env.ids.clone(),
+        storage,
+        prefix: catalog.prefix().to_owned(),
+        addresses: addresses.clone(),
     }));
-    is_filled.await?;
-    let mut config = Config {
-        client_ca: Some(ClientCa::from_pem(pki.ca.certificate.as_bytes()).map_err(anyhow::Error::msg)?),
-        is_anonymous_allowed: true,
-        api_audiences: vec![Str::const_new("https://kubernetes.default.svc.cluster.local")],
+    // set once, here
+    let _ = services.store.service_pools.set(pools.clone());
+    feed::feed(catalog, feed::SERVICES, pools).await;
+    Ok(())
+}
+
+/// The address that this machine has towards others, which Endpoints need: loopback is not allowed there. Nothing is
+/// sent; `None` on a machine without a network.
+fn outbound_address() -> Option<IpAddr> {
+    let socket = std::net::UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
+    // a documentation address: connecting a datagram socket only asks the routing table
+    socket.connect((Ipv4Addr::new(192, 0, 2, 1), 9)).ok()?;
+    socket.local_addr().ok().map(|address| address.ip()).filter(|ip| !ip.is_loopback() && !ip.is_unspecified())
+}
+
+fn seeds(at: Option<&KubernetesService>, pki: &Pki, env: &Env) -> Vec<Seed> {
+    let mut seeds = bootstrap::namespaces();
+    seeds.extend(bootstrap::policy());
+    seeds.extend(bootstrap::priority_classes());
+    seeds.extend(at.map(bootstrap::kubernetes_service).unwrap_or_default());
+    seeds.push(bootstrap::extension_apiserver_authentication(Some(&pki.ca.certificate), None));
+    seeds.push(bootstrap::legacy_token_tracking(env.clock.now()));
+    seeds
+}
+
+fn authentication(
+    flags: &ServerFlags,
+    pki: &Pki,
+    keys: &TokenKeys,
+    lookup: &Arc<dyn Lookup>,
+    env: &Env,
+) -> Result<(Config, Vec<Str>)> {
+    let access = &flags.access;
+    let issuers: Vec<Str> = access.service_account_issuer.iter().map(Str::new).collect();
+    let audiences: Vec<Str> =
+        if access.api_audiences.is_empty() { issuers.clone() } else { access.api_audiences.iter().map(Str::new).collect() };
+    let mut authorities = pki.ca.certificate.clone();
+    if let Some(path) = &flags.certificates.client_ca_file {
+        authorities.push('\n');
+        authorities.push_str(&read(path)?);
+    }
+    let mut tokens: Vec<Arc<dyn TokenAuthenticator>> = Vec::new();
+    if let Some(path) = &access.token_auth_file {
+        let file = TokenFile::parse(&read(path)?, &path.display().to_string()).map_err(anyhow::Error::msg)?;
+        tokens.push(Arc::new(AudienceAgnostic { tokens: file, api_audiences: audiences.clone() }));
+    }
+    tokens.push(Arc::new(ServiceAccountTokens {
+        issuers,
+        keys: keys.verifying.clone(),
+        api_audiences: audiences.clone(),
+        lookup: lookup.clone(),
+        env: env.clone(),
+    }));
+    let bootstrap = BootstrapTokens { lookup: lookup.clone(), env: env.clone() };
+    tokens.push(Arc::new(AudienceAgnostic { tokens: bootstrap, api_audiences: audiences.clone() }));
+    let config = Config {
+        client_ca: Some(ClientCa::from_pem(authorities.as_bytes()).map_err(anyhow::Error::msg).context("--client-ca-file")?),
+        tokens,
+        is_anonymous_allowed: access.anonymous_auth,
+        api_audiences: audiences.clone(),
         ..Config::default()
     };
-    if let Some(path) = &args.token_auth_file {
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let file = TokenFile::parse(&text, &path.display().to_string()).map_err(anyhow::Error::msg)?;
-        config.tokens.push(Arc::new(file));
-    }
-    let (stop, stopping) = tokio::sync::watch::channel(false);
-    let state = Arc::new(State {
-        env: env.clone(),
-        catalog,
-        world,
-        authenticator: Authenticator::new(config, env.clone()),
-        authorizer,
-        metrics: pintle_apiserver::metrics::Metrics::default(),
-        health: Health::new(|| Box::pin(std::future::ready(Ok(()))), stopping.clone()),
+    Ok((config, audiences))
+}
+
+fn health(backend: Arc<dyn Storage>, stopping: watch::Receiver<bool>) -> Health {
+    Health::new(
+        move || {
+            let backend = backend.clone();
+            Box::pin(async move { backend.health().await.map_err(|why| why.to_string()) })
+        },
         stopping,
-    });
-    let address = SocketAddr::new(args.bind_address, args.secure_port);
-    let listener = tokio::net::TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
-    let tls = server_config(&serving, &[b"h2", b"http/1.1"])?;
-    let kubeconfig = args.data_dir.join("kubeconfig");
-    let server = format!("https://127.0.0.1:{}", args.secure_port);
-    Kubeconfig { name: "pintle", server: &server, ca: &pki.ca.certificate, user: "admin", client: &admin }.write(&kubeconfig)?;
-    tracing::info!(%address, kubeconfig = %kubeconfig.display(), "serving");
-    let ended = async move {
-        let _ = tokio::signal::ctrl_c().await;
-        let _ = stop.send(true);
+    )
+}
+
+/// Completes on Ctrl-C and SIGTERM.
+pub(crate) async fn interrupted() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminated = match signal(SignalKind::terminate()) {
+        Ok(terminated) => terminated,
+        Err(why) => {
+            tracing::warn!(%why, "SIGTERM will end the process at once");
+            let _ = tokio::signal::ctrl_c().await;
+            return;
+        }
     };
-    pintle_apiserver::serve(listener, Arc::new(tls).into(), state, ended, Duration::from_secs(5)).await;
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminated.recv() => {}
+    }
+    tracing::info!("stopping");
+}
+
+/// `pintle apiserver`.
+pub(crate) async fn apiserver(flags: ServerFlags) -> Result<()> {
+    let server = Server::open(&flags).await?;
+    tracing::info!(url = server.url, kubeconfig = %server.kubeconfig.display(), "ready");
+    server.run(interrupted()).await;
     Ok(())
 }
