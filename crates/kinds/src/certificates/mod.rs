@@ -1,6 +1,8 @@
 //! The group `certificates.k8s.io`.
 
 pub mod signingrequest;
+mod validation;
+mod x509;
 
 use crate::Strategy;
 

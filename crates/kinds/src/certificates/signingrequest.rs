@@ -1,12 +1,13 @@
 //! CertificateSigningRequests, their status and their approval.
 
+use super::validation::{self, Entrance};
 use crate::core::label_not_supported;
 use crate::prepare::{clear_status, keep};
-use crate::{FieldTable, MetadataRounds, RequestInfo, Strategy, UpdateStrategy, UserInfo};
+use crate::{FieldTable, RequestInfo, Strategy, UpdateStrategy, UserInfo};
 use jiff::Timestamp;
 use pintle_apimachinery::names::Faults;
 use pintle_apimachinery::time::time_value;
-use pintle_apimachinery::{Str, Value};
+use pintle_apimachinery::{ErrorList, Str, Value};
 use std::borrow::Cow;
 
 /// The strategy of CertificateSigningRequests.
@@ -17,6 +18,12 @@ impl UpdateStrategy for CertificateSigningRequest {
     fn prepare_for_update(&self, _: RequestInfo<'_>, object: &mut Value, old: &Value) {
         keep(object, old, "spec");
         keep(object, old, "status");
+    }
+
+    fn validate_update(&self, _: RequestInfo<'_>, object: &Value, old: &Value) -> ErrorList {
+        let mut errors = ErrorList::new();
+        validation::validate_update(object, old, Entrance::Whole, &mut errors);
+        errors
     }
 
     fn reset_fields(&self) -> &'static [&'static str] {
@@ -32,6 +39,12 @@ impl Strategy for CertificateSigningRequest {
     fn prepare_for_create(&self, request: RequestInfo<'_>, object: &mut Value) {
         set_requester(object.make("spec"), request.user);
         clear_status(object, "certificates/v1.CertificateSigningRequestStatus");
+    }
+
+    fn validate(&self, _: RequestInfo<'_>, object: &Value) -> ErrorList {
+        let mut errors = ErrorList::new();
+        validation::validate(object, &mut errors);
+        errors
     }
 
     fn subresource(&self, name: &str) -> Option<&'static dyn UpdateStrategy> {
@@ -83,6 +96,12 @@ impl UpdateStrategy for Status {
         set_condition_times(object, old, request.now);
     }
 
+    fn validate_update(&self, _: RequestInfo<'_>, object: &Value, old: &Value) -> ErrorList {
+        let mut errors = ErrorList::new();
+        validation::validate_update(object, old, Entrance::Status, &mut errors);
+        errors
+    }
+
     fn reset_fields(&self) -> &'static [&'static str] {
         &["spec", "status.conditions"]
     }
@@ -106,8 +125,10 @@ impl UpdateStrategy for Approval {
         }
     }
 
-    fn metadata_rounds(&self) -> MetadataRounds {
-        MetadataRounds::BOTH
+    fn validate_update(&self, _: RequestInfo<'_>, object: &Value, old: &Value) -> ErrorList {
+        let mut errors = ErrorList::new();
+        validation::validate_update(object, old, Entrance::Approval, &mut errors);
+        errors
     }
 
     fn reset_fields(&self) -> &'static [&'static str] {

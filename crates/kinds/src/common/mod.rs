@@ -16,6 +16,7 @@ pub mod node_labels;
 pub mod pem;
 pub mod resources;
 pub mod selectors;
+pub mod signer;
 
 pub use at::At;
 pub use checks::{
