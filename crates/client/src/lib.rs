@@ -18,6 +18,7 @@ pub mod config;
 mod credentials;
 pub mod error;
 mod exec_plugin;
+pub mod fake;
 mod list;
 pub mod options;
 mod rate_limit;

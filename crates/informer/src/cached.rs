@@ -341,7 +341,8 @@ mod tests {
     fn the_decoded_object_is_shared_while_held_and_kept_on_request() {
         let pod = pod();
         let first = pod.object().unwrap();
-        assert!(Arc::ptr_eq(&first, &pod.clone().object().unwrap()));
+        let other = pod.clone();
+        assert!(Arc::ptr_eq(&first, &other.object().unwrap()) && pod.ptr_eq(&other));
         let weak = Arc::downgrade(&first);
         drop(first);
         assert!(weak.upgrade().is_none(), "nobody holds it: it is gone");

@@ -2,9 +2,11 @@
 
 use crate::error::{BoxError, Error, Result};
 use bytes::{Bytes, BytesMut};
+use futures_util::{Stream, StreamExt as _};
 use http_body::Body as _;
+use http_body::Frame;
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Full, StreamBody};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -30,6 +32,11 @@ impl Body {
     /// A body that is all there.
     pub fn from_bytes(bytes: impl Into<Bytes>) -> Body {
         Body::new(Full::new(bytes.into()))
+    }
+
+    /// A body whose bytes a stream gives.
+    pub fn from_stream(stream: impl Stream<Item = std::result::Result<Bytes, BoxError>> + Send + 'static) -> Body {
+        Body::new(StreamBody::new(stream.map(|bytes| bytes.map(Frame::data))))
     }
 
     /// The next bytes; `None` at the end.

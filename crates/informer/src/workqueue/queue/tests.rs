@@ -144,7 +144,7 @@ async fn workers_share_the_work() {
             let (done, queue) = (Arc::clone(&done), queue.clone());
             async move {
                 tokio::time::sleep(millis(u64::from(item % 7))).await;
-                if item % 10 == 0 && queue.num_requeues(&item) < 2 {
+                if item.is_multiple_of(10) && queue.num_requeues(&item) < 2 {
                     return Err("not yet");
                 }
                 let n_done = {
