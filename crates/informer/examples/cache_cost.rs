@@ -67,7 +67,7 @@ fn name(n: usize) -> String {
 /// A pod as a real deployment has it.
 fn pod(n: usize) -> Pod {
     let env: Vec<_> =
-        (0..12).map(|i| json!({"name": format!("SETTING_{i}"), "value": format!("value-of-setting-{i}")})).collect();
+        (0..4).map(|i| json!({"name": format!("SETTING_{i}"), "value": format!("value-of-setting-{i}")})).collect();
     let container = |name: &str| {
         json!({
             "name": name, "image": format!("registry.example.org/team/{name}:v1.24.7"), "env": env,
@@ -112,7 +112,9 @@ async fn run(client: &Client, n_events: usize) -> Outcome {
     let (n_adds, n_updates) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let count = |counter: &Arc<AtomicUsize>| {
         let counter = Arc::clone(counter);
-        move || drop(counter.fetch_add(1, Ordering::Relaxed))
+        move || {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
     };
     let (added, updated) = (count(&n_adds), count(&n_updates));
     let handler = ResourceEventHandlerFuncs::new().on_add(move |_| added()).on_update(move |_, _| updated());
