@@ -6,6 +6,7 @@
 
 pub mod columns;
 pub mod conditions;
+pub mod conversion;
 pub mod crd;
 pub mod jsonpath;
 pub mod scale;

@@ -1,6 +1,7 @@
 //! A definition compiled: everything the registry needs to serve its resources, one [`CompiledVersion`] per version.
 
 use crate::columns::Columns;
+use crate::conversion::Conversion;
 use crate::jsonpath::JsonPath;
 use crate::scale::Scale;
 use crate::structural::default::{default, drop_nulls};
@@ -40,8 +41,8 @@ pub struct CompiledDefinition {
     pub is_namespaced: bool,
     /// The version that is stored.
     pub storage_version: Str,
-    /// `spec.conversion`.
-    pub conversion: Value,
+    /// How objects are converted between versions.
+    pub conversion: Conversion,
     /// The versions by name.
     pub versions: BTreeMap<Str, Arc<CompiledVersion>>,
 }
@@ -128,7 +129,7 @@ impl CompiledDefinition {
             categories: list_of("categories"),
             is_namespaced: spec["scope"].as_str() == Some("Namespaced"),
             storage_version: Str::new(storage["name"].str_or_empty()),
-            conversion: spec["conversion"].clone(),
+            conversion: Conversion::compile(&spec["conversion"]),
             versions: BTreeMap::new(),
         };
         for version in versions {
