@@ -66,10 +66,12 @@ impl Plugin for RuntimeClass {
             }
             pod["spec"]["nodeSelector"].set(key, value);
         }
-        let tolerations = class["scheduling"]["tolerations"].items();
-        if !tolerations.is_empty() {
+        if !class["scheduling"].is_null() {
+            let tolerations = class["scheduling"]["tolerations"].items();
             let merged = merge_tolerations(pod["spec"]["tolerations"].items(), tolerations);
-            pod["spec"].set("tolerations", merged);
+            if !merged.is_empty() {
+                pod["spec"].set("tolerations", merged);
+            }
         }
         Ok(())
     }
