@@ -222,7 +222,7 @@ mod tests {
         let counting = Counting { with_status: true, with_overhead: true, with_pod_level_huge_pages: true };
         let cpu = |pod: &Value| pod_resources(pod, Side::Requests, counting)["cpu"].canonical();
         assert_eq!(cpu(&pod), "3");
-        let mut infeasible = pod.clone();
+        let mut infeasible = pod;
         infeasible.make("spec.containers").items_mut()[0]["resources"]["requests"].set("cpu", "9");
         assert_eq!(cpu(&infeasible), "9");
         infeasible["status"].set("conditions", json!([{"type": "PodResizePending", "reason": "Infeasible"}]));

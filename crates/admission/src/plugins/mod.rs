@@ -9,6 +9,7 @@ mod limit_ranger;
 mod namespace_lifecycle;
 mod owner_references;
 mod pod_node_selector;
+pub mod pod_security;
 mod pod_topology_labels;
 mod pods;
 mod priority;
@@ -28,6 +29,7 @@ pub use limit_ranger::LimitRanger;
 pub use namespace_lifecycle::{NamespaceExists, NamespaceLifecycle};
 pub use owner_references::{OwnerReferencesPermissionEnforcement, RestMapping, RestMappings};
 pub use pod_node_selector::PodNodeSelector;
+pub use pod_security::PodSecurity;
 pub use pod_topology_labels::PodTopologyLabels;
 pub(crate) use pods::is_extended_resource;
 pub use pods::{
