@@ -3,6 +3,7 @@
 //! Follows: pkg/kubeapiserver/options/plugins.go (v1.35).
 
 use crate::attributes::{Admission, Attributes};
+use crate::webhook::Memory;
 use async_trait::async_trait;
 use pintle_apimachinery::Value;
 use pintle_apimachinery::field::go_quote;
@@ -25,6 +26,20 @@ pub trait Plugin: Send + Sync + std::fmt::Debug {
         Ok(())
     }
 
+    /// As [`Plugin::mutate`], for plugins that have to know about the rounds of the operation.
+    ///
+    /// # Errors
+    /// The refusal.
+    async fn mutate_in_round(
+        &self,
+        attributes: &Attributes<'_>,
+        object: &mut Value,
+        rounds: &mut Rounds,
+    ) -> Result<()> {
+        let _ = rounds;
+        self.mutate(attributes, object).await
+    }
+
     /// Sees the object as it will be written (`None` for deletes and connects).
     ///
     /// # Errors
@@ -33,6 +48,17 @@ pub trait Plugin: Send + Sync + std::fmt::Debug {
         let _ = (attributes, object);
         Ok(())
     }
+}
+
+/// The rounds in which one operation goes through the plugins: a second one when a webhook changed the object.
+#[derive(Debug, Default)]
+pub struct Rounds {
+    /// Whether this is the second round.
+    pub is_second: bool,
+    /// Whether there has to be one.
+    pub is_second_needed: bool,
+    /// What webhooks remember.
+    pub(crate) webhooks: Memory,
 }
 
 /// Every plugin that upstream knows, in the order in which they are asked, with whether it is on by default.
@@ -126,6 +152,12 @@ impl Chain {
         Ok(Chain { plugins })
     }
 
+    /// A chain of one.
+    #[cfg(test)]
+    pub(crate) fn of(plugin: Arc<dyn Plugin>) -> Chain {
+        Chain { plugins: vec![("Test", plugin)] }
+    }
+
     /// The names of the plugins, in order.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.plugins.iter().map(|(name, _)| *name)
@@ -135,10 +167,16 @@ impl Chain {
 #[async_trait]
 impl Admission for Chain {
     async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<()> {
-        for (_, plugin) in self.plugins.iter().filter(|(_, plugin)| plugin.wants(attributes)) {
-            plugin.mutate(attributes, object).await?;
+        let mut rounds = Rounds::default();
+        loop {
+            for (_, plugin) in self.plugins.iter().filter(|(_, plugin)| plugin.wants(attributes)) {
+                plugin.mutate_in_round(attributes, object, &mut rounds).await?;
+            }
+            if rounds.is_second || !rounds.is_second_needed {
+                return Ok(());
+            }
+            rounds.is_second = true;
         }
-        Ok(())
     }
 
     async fn validate(&self, attributes: &Attributes<'_>, object: Option<&Value>) -> Result<()> {

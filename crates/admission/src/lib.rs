@@ -10,7 +10,8 @@ mod errors;
 pub mod plugins;
 pub mod pod;
 pub mod quota;
+pub mod webhook;
 
 pub use attributes::{Admission, AdmitAll, Attributes, Operation, Warnings};
-pub use chain::{Chain, Plugin};
+pub use chain::{Chain, Plugin, Rounds};
 pub use errors::{forbidden, object_name};

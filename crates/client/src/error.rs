@@ -261,6 +261,12 @@ pub(crate) fn status_of_answer(code: u16, body: &[u8], retry_after_seconds: i32,
     generic_status(code, body, retry_after_seconds, about)
 }
 
+/// The `Status` of an answer that is a failure, for requests that are not about a resource of an API: the body if it is
+/// a `Status`, else what the code alone says.
+pub fn failure_status(code: u16, body: &[u8]) -> Status {
+    status_of_answer(code, body, 0, About { method: "POST", resource: "", group: "", name: "" })
+}
+
 fn completed(mut status: Status, code: u16, retry_after_seconds: i32) -> Status {
     if status.code == 0 {
         status.code = code;

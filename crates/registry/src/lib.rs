@@ -13,6 +13,7 @@ pub mod delete;
 pub mod errors;
 pub mod feed;
 pub mod fields;
+pub mod forms;
 pub mod head;
 pub mod lookup;
 pub mod options;

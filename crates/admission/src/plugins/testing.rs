@@ -1,7 +1,7 @@
 //! Scripts for the tests of plugins: operations in one line each, and what came of them.
 
-use crate::attributes::{Attributes, Operation, Warnings};
-use crate::chain::Plugin;
+use crate::attributes::{Admission, Attributes, Operation, Warnings};
+use crate::chain::{Chain, Plugin};
 use expect_test::Expect;
 use parking_lot::Mutex;
 use pintle_apimachinery::meta::Meta;
@@ -12,8 +12,9 @@ use std::sync::Arc;
 /// A plugin over objects.
 pub(crate) struct Script {
     lookup: Arc<StaticLookup>,
-    plugin: Arc<dyn Plugin>,
+    chain: Chain,
     user: UserInfo,
+    dry_run: bool,
 }
 
 /// What came of an operation.
@@ -27,7 +28,14 @@ pub(crate) struct Outcome {
 impl Script {
     pub(crate) fn new(plugin: impl FnOnce(Arc<dyn Lookup>) -> Arc<dyn Plugin>) -> Script {
         let lookup = Arc::new(StaticLookup::default());
-        Script { plugin: plugin(lookup.clone()), lookup, user: pintle_auth::user::named("jane", &[]) }
+        let chain = Chain::of(plugin(lookup.clone()));
+        Script { chain, lookup, user: pintle_auth::user::named("jane", &[]), dry_run: false }
+    }
+
+    /// The same world with nothing written.
+    pub(crate) fn dry(mut self) -> Script {
+        self.dry_run = true;
+        self
     }
 
     /// Puts an object of `resource` or `resource.group` into the world.
@@ -72,18 +80,15 @@ impl Script {
             name: words.get(2).copied().unwrap_or(&own_name),
             old,
             options: &Value::Null,
-            dry_run: false,
+            dry_run: self.dry_run,
             user: &self.user,
             warnings: &warnings,
         };
         let mut object = object.unwrap_or_default();
-        let mut result = Ok(());
-        if self.plugin.wants(&attributes) {
-            result = self.plugin.mutate(&attributes, &mut object).await;
-            if result.is_ok() {
-                let seen = (operation != Operation::Delete).then_some(&object);
-                result = self.plugin.validate(&attributes, seen).await;
-            }
+        let mut result = self.chain.mutate(&attributes, &mut object).await;
+        if result.is_ok() {
+            let seen = (operation != Operation::Delete).then_some(&object);
+            result = self.chain.validate(&attributes, seen).await;
         }
         Outcome { result, object, warnings: warnings.into_inner().texts().to_vec() }
     }

@@ -50,6 +50,16 @@ pub(crate) fn rustls_config(
     Ok(config)
 }
 
+impl TlsSettings {
+    /// What these settings are to a handshake, for connections that are opened outside this crate.
+    ///
+    /// # Errors
+    /// [`ConfigError::Tls`] when certificates or keys cannot be used.
+    pub fn handshake(&self, http1_only: bool) -> Result<ClientConfig, ConfigError> {
+        rustls_config(self, None, http1_only)
+    }
+}
+
 fn roots(settings: &TlsSettings) -> Result<RootCertStore, ConfigError> {
     let mut store = RootCertStore::empty();
     let (what, pem) = match &settings.certificate_authority_pem {
