@@ -5,17 +5,22 @@ use pintle_admission::plugins::{
     AlwaysAdmit, AlwaysDeny, AlwaysPullImages, CertificateApproval, CertificateSigning, CertificateSubjectRestriction,
     DefaultIngressClass, DefaultStorageClass, DefaultTolerationSeconds, DenyServiceExternalIps,
     ExtendedResourceToleration, LimitPodHardAntiAffinityTopology, LimitRanger, NamespaceExists, NamespaceLifecycle,
-    OwnerReferencesPermissionEnforcement, PersistentVolumeClaimResize, PodTopologyLabels, Priority, RuntimeClass,
-    ServiceAccount, StorageObjectInUseProtection, TaintNodesByCondition,
+    OwnerReferencesPermissionEnforcement, PersistentVolumeClaimResize, PodNodeSelector, PodSecurity, PodTopologyLabels,
+    Priority, RuntimeClass, ServiceAccount, StorageObjectInUseProtection, TaintNodesByCondition, pod_security,
 };
 use pintle_admission::quota::ResourceQuota;
+use pintle_admission::webhook::{
+    HttpCaller, MutatingAdmissionWebhook, NoExpressions, Routing, ServiceResolver, ValidatingAdmissionWebhook, Webhooks,
+};
 use pintle_admission::{Admission, Chain, Plugin, chain};
 use pintle_apimachinery::env::Env;
 use pintle_auth::Lookup;
 use pintle_auth::authz::Authorizer;
 use pintle_registry::Catalog;
+use pintle_registry::forms::CatalogForms;
 use pintle_registry::lookup::CatalogLookup;
 use pintle_registry::quota::CatalogQuotaWriter;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// `--enable-admission-plugins` and `--disable-admission-plugins`.
@@ -35,6 +40,20 @@ pub(crate) fn admission(
     let view = Arc::new(CatalogLookup::new(catalog.clone()));
     let lookup: Arc<dyn Lookup> = view.clone();
     let quota_writer = Arc::new(CatalogQuotaWriter::new(catalog.clone()));
+    let services =
+        ServiceResolver { lookup: lookup.clone(), routing: Routing::ClusterIp, own_address: None, env: env.clone() };
+    let webhooks = Webhooks {
+        lookup: lookup.clone(),
+        forms: Arc::new(CatalogForms::new(catalog.clone())),
+        expressions: Arc::new(NoExpressions),
+        caller: Arc::new(HttpCaller::new(services)),
+        env: env.clone(),
+    };
+    let pod_security = PodSecurity {
+        lookup: lookup.clone(),
+        defaults: pod_security::Policy::default(),
+        exemptions: pod_security::Exemptions::default(),
+    };
     let available: Vec<(&'static str, Arc<dyn Plugin>)> = vec![
         ("AlwaysAdmit", Arc::new(AlwaysAdmit)),
         ("AlwaysDeny", Arc::new(AlwaysDeny)),
@@ -49,6 +68,7 @@ pub(crate) fn admission(
         ("ExtendedResourceToleration", Arc::new(ExtendedResourceToleration)),
         ("LimitPodHardAntiAffinityTopology", Arc::new(LimitPodHardAntiAffinityTopology)),
         ("LimitRanger", Arc::new(LimitRanger { lookup: lookup.clone() })),
+        ("MutatingAdmissionWebhook", Arc::new(MutatingAdmissionWebhook::new(webhooks.clone()))),
         ("NamespaceExists", Arc::new(NamespaceExists { lookup: lookup.clone() })),
         ("NamespaceLifecycle", Arc::new(NamespaceLifecycle { lookup: lookup.clone() })),
         (
@@ -56,6 +76,8 @@ pub(crate) fn admission(
             Arc::new(OwnerReferencesPermissionEnforcement { authorizer, mappings: view }),
         ),
         ("PersistentVolumeClaimResize", Arc::new(PersistentVolumeClaimResize { lookup: lookup.clone() })),
+        ("PodNodeSelector", Arc::new(PodNodeSelector { lookup: lookup.clone(), cluster_selectors: BTreeMap::new() })),
+        ("PodSecurity", Arc::new(pod_security)),
         ("PodTopologyLabels", Arc::new(PodTopologyLabels { lookup: lookup.clone() })),
         ("Priority", Arc::new(Priority { lookup: lookup.clone() })),
         ("ResourceQuota", Arc::new(ResourceQuota::new(lookup.clone(), quota_writer, env.clone()))),
@@ -63,6 +85,7 @@ pub(crate) fn admission(
         ("ServiceAccount", Arc::new(ServiceAccount { lookup, env: env.clone() })),
         ("StorageObjectInUseProtection", Arc::new(StorageObjectInUseProtection)),
         ("TaintNodesByCondition", Arc::new(TaintNodesByCondition)),
+        ("ValidatingAdmissionWebhook", Arc::new(ValidatingAdmissionWebhook::new(webhooks))),
     ];
     enabled.retain(|name| available.iter().any(|(own, _)| own == name));
     Ok(Arc::new(Chain::new(&enabled, available).map_err(Error::msg)?))

@@ -396,7 +396,7 @@ mod tests {
         expect![[r#"
             {"seen":"POST /a/b?timeout=5s HTTP/1.1"}
             {"seen":"POST /?timeout=5s HTTP/1.1"}
-            failed to call webhook: Post "https://localhost:PORT/?timeout=5s": tls: failed to verify certificate: x509: BadSignature
+            failed to call webhook: Post "https://localhost:PORT/?timeout=5s": tls: failed to verify certificate: x509: certificate signed by unknown authority
             failed to call webhook: Post "https://localhost:OTHER/?timeout=5s": tls: failed to verify certificate: x509: certificate is valid for elsewhere, not localhost
             failed to call webhook: Post "https://127.0.0.1:OTHER/?timeout=5s": tls: failed to verify certificate: x509: cannot validate certificate for 127.0.0.1 because it doesn't contain any IP SANs
             failed to call webhook: an error on the server ("boom") has prevented the request from succeeding
