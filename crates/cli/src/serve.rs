@@ -20,6 +20,7 @@ use pintle_auth::pki::{Kubeconfig, Pair, Pki, ServingNames, server_config};
 use pintle_auth::review::TokenRequests;
 use pintle_auth::token::{Issuer, SigningKey, VerifyKey};
 use pintle_registry::allocate::{Cidr, PoolOptions, ServicePools};
+use pintle_registry::definitions::Definitions;
 use pintle_registry::lookup::CatalogLookup;
 use pintle_registry::{Catalog, World, feed};
 use pintle_storage::Storage;
@@ -85,6 +86,8 @@ impl Server {
         let at = endpoint.map(|advertise_address| KubernetesService { cluster_ip: service_ip, advertise_address, port });
         pintle_registry::bootstrap::seed(&catalog, &world, seeds(at.as_ref(), &pki, &env)).await.context("cannot write the first objects")?;
         feed::feed(&catalog, feed::RBAC_RESOURCES, rbac).await;
+        let definitions = Definitions::new(catalog.clone(), env.clone()).map_err(anyhow::Error::msg)?;
+        definitions.start().await;
 
         let lookup: Arc<dyn Lookup> = Arc::new(CatalogLookup::new(catalog.clone()));
         let (config, audiences) = authentication(flags, &pki, &keys, &lookup, &env)?;

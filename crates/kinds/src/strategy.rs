@@ -219,8 +219,8 @@ pub trait Strategy: UpdateStrategy {
     }
 
     /// Called when the deletion of an object that [`Strategy::holds_deletion`] begins.
-    fn begin_deletion(&self, object: &mut Value) {
-        let _ = object;
+    fn begin_deletion(&self, object: &mut Value, now: Timestamp) {
+        let _ = (object, now);
     }
 
     /// The grace period in seconds that a DELETE asking for `requested` seconds gets; `None` where the kind is deleted

@@ -123,7 +123,7 @@ impl Catalog {
     }
 
     fn store(&self, home: &GroupResource) -> Arc<Store> {
-        let strategy = pintle_kinds::strategy_for(&home.group, &home.resource);
+        let strategy = strategy_of(home);
         let fields = Fields::Table(strategy.selectable_fields());
         let root = Key::new(format!("{}/{}/", self.prefix, key_folder(home)));
         let storage = self.factory.storage(home, &root, &fields);
@@ -135,6 +135,14 @@ impl Catalog {
 
 fn key(gvr: &GroupVersionResource) -> (Str, Str, Str) {
     (gvr.group.clone(), gvr.version.clone(), gvr.resource.clone())
+}
+
+/// The strategy of a built-in resource.
+fn strategy_of(resource: &GroupResource) -> &'static dyn pintle_kinds::Strategy {
+    match (resource.group.as_str(), resource.resource.as_str()) {
+        ("apiextensions.k8s.io", "customresourcedefinitions") => &pintle_apiextensions::DefinitionStrategy,
+        (group, plural) => pintle_kinds::strategy_for(group, plural),
+    }
 }
 
 /// Whether objects of the resource lie in the store (reviews, bindings and component statuses do not).
@@ -169,7 +177,7 @@ fn builtin_resource(row: &pintle_schema::Resource, own: &GroupResource, store: A
         .filter(|r| r.group == row.group && r.version == row.version && r.plural == row.plural && !r.subresource.is_empty())
         .map(|r| Str::const_new(r.subresource))
         .collect();
-    let strategy = pintle_kinds::strategy_for(&own.group, &own.resource);
+    let strategy = strategy_of(own);
     Resource {
         reset_fields: crate::resource::reset_sets(strategy, &subresources),
         gvr: GroupVersionResource::new(row.group, row.version, row.plural),

@@ -52,6 +52,12 @@ impl Resource {
             check_numeric_version(object.resource_version())?;
             return Err(Box::new(Status::plain_error("resourceVersion should not be set on objects to be created")));
         }
+        if let crate::resource::Definition::Custom(custom) = &self.definition
+            && custom.is_terminating()
+        {
+            let why = "create not allowed while custom resource definition is terminating";
+            return Err(Box::new(Status::forbidden(self.group_resource(), object.name(), why)));
+        }
         let name = if call.name.is_empty() { object.name().to_owned() } else { call.name.to_owned() };
         ownership::on_write(self, call, options, None, &mut object);
         let wire_options = create_options(options);

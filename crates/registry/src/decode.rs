@@ -38,9 +38,9 @@ pub struct Expected<'a> {
 }
 
 /// What a body says it is, before it is read in full.
-struct Claimed {
-    api_version: String,
-    kind: String,
+pub(crate) struct Claimed {
+    pub(crate) api_version: String,
+    pub(crate) kind: String,
 }
 
 /// Reads a body as an object of `resource`'s served form, defaulted.
@@ -100,7 +100,7 @@ fn decode_protobuf(expected: Expected<'_>, type_id: TypeId, bytes: &[u8]) -> Res
 }
 
 /// Reads apiVersion and kind only, with the errors that upstream's first look at a document gives.
-fn claim(bytes: &[u8]) -> std::result::Result<Claimed, String> {
+pub(crate) fn claim(bytes: &[u8]) -> std::result::Result<Claimed, String> {
     const GO_TYPE: &str =
         r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
     // A scan of the top level would do; the document is small against what follows.
@@ -229,7 +229,7 @@ pub fn cannot_be_handled(gvk: &GroupVersionKind, expected: Expected<'_>, why: &s
     )))
 }
 
-fn unrecognized(expected: Expected<'_>, why: &str, body: &[u8]) -> Box<Status> {
+pub(crate) fn unrecognized(expected: Expected<'_>, why: &str, body: &[u8]) -> Box<Status> {
     Box::new(Status::bad_request(format!(
         "the object provided is unrecognized (must be of type {}): {why} ({})",
         expected.kind.kind,

@@ -221,7 +221,7 @@ impl Resource {
         }
         if holds {
             object.make("metadata").set("deletionTimestamp", time_value(call.now));
-            self.strategy.begin_deletion(&mut object);
+            self.strategy.begin_deletion(&mut object, call.now);
             return Ok(Plan::Mark(object));
         }
         if object.finalizers().next().is_some() {

@@ -1,9 +1,9 @@
 //! The fields of a resource that field selectors may name, besides name and namespace.
 
+use pintle_apiextensions::version::SelectableField;
 use pintle_apimachinery::fieldselector::FieldSelector;
 use pintle_apimachinery::{Str, Value};
 use pintle_kinds::FieldTable;
-use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Selectable fields, in an order that heads of records follow.
@@ -11,8 +11,8 @@ use std::sync::Arc;
 pub enum Fields {
     /// Of a built-in kind.
     Table(FieldTable),
-    /// Of a custom resource: dotted paths without the leading dot.
-    Paths(Arc<[Str]>),
+    /// Of a custom resource.
+    Custom(Arc<[SelectableField]>),
 }
 
 impl Fields {
@@ -23,7 +23,16 @@ impl Fields {
     pub fn len(&self) -> usize {
         match self {
             Fields::Table(table) => table.len(),
-            Fields::Paths(paths) => paths.len(),
+            Fields::Custom(fields) => fields.len(),
+        }
+    }
+
+    /// Whether these are the same fields.
+    pub fn is_same(&self, other: &Fields) -> bool {
+        match (self, other) {
+            (Fields::Table(a), Fields::Table(b)) => a.iter().map(|f| f.0).eq(b.iter().map(|f| f.0)),
+            (Fields::Custom(a), Fields::Custom(b)) => a == b,
+            (Fields::Table(_), Fields::Custom(_)) | (Fields::Custom(_), Fields::Table(_)) => false,
         }
     }
 
@@ -36,7 +45,7 @@ impl Fields {
     pub fn position(&self, name: &str) -> Option<usize> {
         match self {
             Fields::Table(table) => table.iter().position(|(field, _)| *field == name),
-            Fields::Paths(paths) => paths.iter().position(|field| field == name),
+            Fields::Custom(fields) => fields.iter().position(|field| field.name == name),
         }
     }
 
@@ -44,7 +53,7 @@ impl Fields {
     pub fn values(&self, object: &Value) -> Box<[Str]> {
         match self {
             Fields::Table(table) => table.iter().map(|(_, value_of)| Str::new(value_of(object))).collect(),
-            Fields::Paths(paths) => paths.iter().map(|path| Str::new(scalar(object.at(path)))).collect(),
+            Fields::Custom(fields) => fields.iter().map(|field| field.value_of(object)).collect(),
         }
     }
 
@@ -53,14 +62,5 @@ impl Fields {
         let is_known =
             |field: &str| matches!(field, "metadata.name" | "metadata.namespace") || self.position(field).is_some();
         selector.terms.iter().map(|t| t.field.as_str()).find(|field| !is_known(field))
-    }
-}
-
-/// A scalar's text as selectors compare it.
-fn scalar(value: &Value) -> Cow<'_, str> {
-    match value {
-        Value::String(s) => Cow::Borrowed(s),
-        Value::Null => Cow::Borrowed(""),
-        other => Cow::Owned(other.to_json_string()),
     }
 }

@@ -9,6 +9,7 @@ pub mod catalog;
 pub mod create;
 pub mod custom;
 pub mod decode;
+pub mod definitions;
 pub mod delete;
 pub mod errors;
 pub mod feed;

@@ -199,6 +199,14 @@ impl UpdateStrategy for DefinitionStrategy {
 }
 
 impl Strategy for DefinitionStrategy {
+    fn holds_deletion(&self, object: &Value) -> bool {
+        !object.is_terminating() || object.has_finalizer(crate::conditions::CLEANUP_FINALIZER)
+    }
+
+    fn begin_deletion(&self, object: &mut Value, now: jiff::Timestamp) {
+        *object = crate::conditions::begin_deletion(object, now);
+    }
+
     fn set_defaults(&self, object: &mut Value) {
         let kind = object.at("spec.names.kind").str_or_empty().to_owned();
         if object["spec"].as_object().is_none() {

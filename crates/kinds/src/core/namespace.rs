@@ -76,7 +76,7 @@ impl Strategy for Namespace {
         !object.at("spec.finalizers").items().is_empty()
     }
 
-    fn begin_deletion(&self, object: &mut Value) {
+    fn begin_deletion(&self, object: &mut Value, _now: jiff::Timestamp) {
         *object.make("status.phase") = Value::from("Terminating");
     }
 

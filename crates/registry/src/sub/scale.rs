@@ -113,7 +113,10 @@ impl PartUpdater for ScaleUpdater<'_> {
     }
 
     fn part(&self, resource: &Resource, object: &Value) -> Result<Value> {
-        let mut scale = scale_of(resource, object)?;
+        let mut scale = match &resource.definition {
+            Definition::Builtin(_) => scale_of(resource, object)?,
+            Definition::Custom(custom) => custom.scale_for_update(object)?,
+        };
         let owners = with_paths(resource, |paths| to_scale(object, paths)).map_err(|why| Box::new(Status::internal(why)))?;
         if !owners.items().is_empty() {
             scale.make("metadata").set("managedFields", owners);
