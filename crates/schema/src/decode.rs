@@ -64,7 +64,8 @@ pub fn absent_member(schema: &Schema, field: &Field) -> Option<Value> {
 
 fn is_empty_collection(shape: &Shape, value: &Value) -> bool {
     match value {
-        Value::Array(items) => items.is_empty() && matches!(shape, Shape::List { .. } | Shape::StringList),
+        // a list in a message of its own is told from none
+        Value::Array(items) => items.is_empty() && matches!(shape, Shape::List { .. }),
         Value::Object(members) => members.is_empty() && matches!(shape, Shape::Map { .. }),
         Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::String(_) => false,
     }
