@@ -12,12 +12,14 @@
 use pintle_apimachinery::Str;
 
 mod decode;
+mod document;
 mod encode;
 mod envelope;
+mod tape;
 mod wire;
 
 pub use decode::{decode, decode_into};
-pub use encode::encode;
+pub use encode::{encode, encode_json};
 pub use envelope::{
     Envelope, FRAME_BYTES_MAX, FrameReader, ListMeta, decode_object, encode_object, envelope, list, open_envelope,
     watch_frame,

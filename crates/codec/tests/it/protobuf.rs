@@ -3,7 +3,8 @@
 use crate::pairs::{Pair, fixtures, generate, kinds_with_names};
 use pintle_apimachinery::{Object, Value, json, value};
 use pintle_codec::protobuf::{
-    FrameReader, ListMeta, decode, decode_object, encode, encode_object, envelope, list, open_envelope, watch_frame,
+    FrameReader, ListMeta, decode, decode_object, encode, encode_json, encode_object, envelope, list, open_envelope,
+    watch_frame,
 };
 use pintle_schema::kinds;
 
@@ -20,6 +21,9 @@ fn faults(pair: &Pair) -> Vec<String> {
     // Go gives the members of its structs in their order
     let canonical = |json: &[u8]| pintle_schema::decode(json, pair.kind.id).unwrap().value;
     let object = canonical(&pair.json);
+    let from_bytes = encode_json(&object.to_json(), pair.kind.id).unwrap();
+    let from_bytes = envelope(&pair.api_version, pair.kind.kind, &from_bytes);
+    differ("stored JSON to protobuf", from_bytes.escape_ascii().to_string(), pair.proto.escape_ascii().to_string());
     let encoded = encode_object(&object).map_or_else(|why| why.to_string(), |bytes| bytes.escape_ascii().to_string());
     differ("JSON to protobuf", encoded, pair.proto.escape_ascii().to_string());
     let decoded = decode_object(&pair.proto, None).map_or_else(|why| why.to_string(), |value| value.to_json_string());
@@ -155,6 +159,31 @@ fn messages_that_nest_too_deep_are_refused() {
     }
     let id = pintle_schema::type_named("apiextensions/v1.JSONSchemaProps").unwrap();
     assert_eq!(decode(&schema, id).unwrap_err().to_string(), "proto: exceeded max depth");
+}
+
+/// The deepest document that is read can be written, on the stack of a test.
+#[test]
+fn deep_documents_are_written() {
+    let levels = value::NESTING_DEPTH_MAX - 1;
+    let json = r#"{"not":"#.repeat(levels) + "{}" + &"}".repeat(levels);
+    let id = pintle_schema::type_named("apiextensions/v1.JSONSchemaProps").unwrap();
+    let from_bytes = encode_json(json.as_bytes(), id).unwrap();
+    assert_eq!(from_bytes, encode(&value::parse(json.as_bytes()).unwrap(), id).unwrap());
+    let deeper = format!(r#"{{"not":{{"not":{json}}}}}"#);
+    assert_eq!(
+        encode_json(deeper.as_bytes(), id).unwrap_err().to_string(),
+        "apiextensions/v1.JSONSchemaProps: field : the value is no JSON document"
+    );
+}
+
+/// Members that stand in another order than that of their names are found all the same.
+#[test]
+fn documents_that_are_not_canonical() {
+    let id = pintle_schema::kind("", "v1", "ConfigMap").unwrap().id;
+    let json =
+        br#" { "metadata" : {"namespace":"n","name":"a\u0062"}, "kind":"ConfigMap", "data":{"k":"\n"}, "other":1} "#;
+    let canonical = pintle_schema::decode(json, id).unwrap().value;
+    assert_eq!(encode_json(json, id).unwrap(), encode(&canonical, id).unwrap());
 }
 
 /// Cut-off and damaged messages give errors or other values, never a panic; and what is read can be written.
