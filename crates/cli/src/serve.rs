@@ -243,6 +243,7 @@ fn seeds(at: Option<&KubernetesService>, pki: &Pki, env: &Env) -> Vec<Seed> {
     let mut seeds = bootstrap::namespaces();
     seeds.extend(bootstrap::policy());
     seeds.extend(bootstrap::priority_classes());
+    seeds.extend(pintle_registry::bootstrap::flow_control());
     seeds.extend(at.map(bootstrap::kubernetes_service).unwrap_or_default());
     seeds.push(bootstrap::extension_apiserver_authentication(Some(&pki.ca.certificate), None));
     seeds.push(bootstrap::legacy_token_tracking(env.clock.now()));

@@ -11,9 +11,25 @@ use pintle_apimachinery::meta::Meta;
 use pintle_apimachinery::status::Result;
 use pintle_apimachinery::{GroupVersionKind, Status, Str, Value};
 use pintle_auth::bootstrap::{Action, Seed, reconcile};
+use pintle_kinds::flowcontrol;
 use pintle_storage::At;
 
-/// Writes the seeds. Those of RBAC are brought up to date, all others are created where they are missing.
+/// The group of flow schemas and priority levels.
+const FLOW_CONTROL: &str = "flowcontrol.apiserver.k8s.io";
+
+/// The flow schemas and priority levels that every cluster holds.
+pub fn flow_control() -> Vec<Seed> {
+    let seed = |resource, object: &Value| Seed { group: FLOW_CONTROL, version: "v1", resource, object: object.clone() };
+    let levels = flowcontrol::bootstrap::priority_levels().iter();
+    let schemas = flowcontrol::bootstrap::flow_schemas().iter();
+    levels
+        .map(|level| seed("prioritylevelconfigurations", level))
+        .chain(schemas.map(|schema| seed("flowschemas", schema)))
+        .collect()
+}
+
+/// Writes the seeds. Those of RBAC and flow control are brought up to date, all others are created where they are
+/// missing.
 ///
 /// # Errors
 /// The first that could not be written.
@@ -53,11 +69,13 @@ async fn write(catalog: &Catalog, world: &World, caller: &Caller, seed: Seed) ->
         Some(record) => Some(resource.object(record).await?),
         None => None,
     };
-    let is_rbac = seed.group == "rbac.authorization.k8s.io";
-    let action = match (&existing, is_rbac) {
+    let action = match (&existing, seed.group) {
         (None, _) => Action::Create(seed.object),
-        (Some(_), false) => Action::Keep,
-        (Some(existing), true) => reconcile(Some(existing), &seed.object),
+        (Some(existing), "rbac.authorization.k8s.io") => reconcile(Some(existing), &seed.object),
+        (Some(existing), FLOW_CONTROL) => {
+            flowcontrol::bootstrap::revision(existing, &seed.object).map_or(Action::Keep, Action::Update)
+        }
+        (Some(_), _) => Action::Keep,
     };
     match action {
         Action::Keep => Ok(()),

@@ -1,7 +1,9 @@
 //! The group `flowcontrol.apiserver.k8s.io`.
 
+pub mod bootstrap;
 pub mod flowschema;
 pub mod prioritylevel;
+mod validation;
 
 use crate::Strategy;
 

@@ -1,22 +1,27 @@
 //! PriorityLevelConfigurations and their status.
 
-use crate::prepare::{
-    StatusMetadata, StatusSubresource, anything_goes, clear_status, keep, raise_generation, start_generation,
-};
+use super::validation::{validate_conditions, validate_priority_level};
+use crate::prepare::{StatusMetadata, StatusSubresource, clear_status, keep, raise_generation, start_generation};
 use crate::{MetadataRounds, RequestInfo, Strategy, UpdateStrategy};
-use pintle_apimachinery::Value;
+use pintle_apimachinery::{ErrorList, Value};
 
 /// The strategy of PriorityLevelConfigurations.
 #[derive(Debug)]
 pub struct PriorityLevelConfiguration;
 
 static STATUS: StatusSubresource =
-    StatusSubresource { metadata: StatusMetadata::StaysWhole, rounds: MetadataRounds::NONE, validate: anything_goes };
+    StatusSubresource { metadata: StatusMetadata::StaysWhole, rounds: MetadataRounds::NONE, validate: validate_status };
 
 impl UpdateStrategy for PriorityLevelConfiguration {
     fn prepare_for_update(&self, _: RequestInfo<'_>, object: &mut Value, old: &Value) {
         raise_generation(object, old, &["spec"]);
         keep(object, old, "status");
+    }
+
+    fn validate_update(&self, _: RequestInfo<'_>, object: &Value, _: &Value) -> ErrorList {
+        let mut errors = ErrorList::new();
+        validate_priority_level(object, &mut errors);
+        errors
     }
 
     fn metadata_rounds(&self) -> MetadataRounds {
@@ -55,7 +60,19 @@ impl Strategy for PriorityLevelConfiguration {
         start_generation(object);
     }
 
+    fn validate(&self, _: RequestInfo<'_>, object: &Value) -> ErrorList {
+        let mut errors = ErrorList::new();
+        validate_priority_level(object, &mut errors);
+        errors
+    }
+
     fn subresource(&self, name: &str) -> Option<&'static dyn UpdateStrategy> {
         (name == "status").then_some(&STATUS as _)
     }
+}
+
+fn validate_status(_: RequestInfo<'_>, object: &Value, _: &Value) -> ErrorList {
+    let mut errors = ErrorList::new();
+    validate_conditions(object, &mut errors);
+    errors
 }
