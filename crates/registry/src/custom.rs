@@ -5,6 +5,7 @@ use crate::decode::{Body, Expected, Media, cannot_be_handled, claim, strict_text
 use crate::options::FieldValidation;
 use crate::resource::Resource;
 use jiff::Timestamp;
+use pintle_apiextensions::conversion::{Conversion, convert_plainly};
 use pintle_apiextensions::{CompiledDefinition, CompiledVersion};
 use pintle_apimachinery::meta::Meta;
 use pintle_apimachinery::status::Result;
@@ -76,13 +77,15 @@ impl CustomVersion {
         let Some(target) = self.definition.version(&to.version).filter(|_| to.group == self.definition.group) else {
             return Ok(None);
         };
-        if self.definition.conversion["strategy"].as_str() == Some("Webhook") {
-            return Err(format!("conversion webhooks are not served yet: {}", self.definition.name));
+        match &self.definition.conversion {
+            Conversion::None => {
+                let mut object = object.clone();
+                convert_plainly(&mut object, to);
+                target.on_convert(&mut object)?;
+                Ok(Some(object))
+            }
+            Conversion::Webhook(_) => Err(format!("conversion webhooks are not served yet: {}", self.definition.name)),
         }
-        let mut object = object.clone();
-        object.set("apiVersion", to.to_string());
-        target.on_convert(&mut object)?;
-        Ok(Some(object))
     }
 
     /// The schema of another version.

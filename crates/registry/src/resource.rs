@@ -247,10 +247,11 @@ impl Resource {
                 if own == api_version {
                     return Ok(Some(object.clone()));
                 }
+                let Some(from) = GroupVersion::parse(own) else { return Ok(None) };
                 if pintle_schema::kind(&to.group, &to.version, &self.kind.kind).is_none() {
                     return Ok(None);
                 }
-                Ok(None)
+                pintle_kinds::convert::convert(object.clone(), &from, &to, &self.kind.kind).map(Some)
             }
             Definition::Custom(custom) => custom.convert_now(object, &to),
         }
