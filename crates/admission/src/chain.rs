@@ -152,6 +152,13 @@ impl Chain {
         Ok(Chain { plugins })
     }
 
+    /// The chain with a rule of the server behind it that no flag switches off.
+    #[must_use]
+    pub fn followed_by(mut self, name: &'static str, plugin: Arc<dyn Plugin>) -> Chain {
+        self.plugins.push((name, plugin));
+        self
+    }
+
     /// A chain of one.
     #[cfg(test)]
     pub(crate) fn of(plugin: Arc<dyn Plugin>) -> Chain {

@@ -6,7 +6,7 @@ use pintle_admission::plugins::{
     DefaultIngressClass, DefaultStorageClass, DefaultTolerationSeconds, DenyServiceExternalIps,
     ExtendedResourceToleration, LimitPodHardAntiAffinityTopology, LimitRanger, NamespaceExists, NamespaceLifecycle,
     OwnerReferencesPermissionEnforcement, PersistentVolumeClaimResize, PodNodeSelector, PodSecurity, PodTopologyLabels,
-    Priority, RuntimeClass, ServiceAccount, StorageObjectInUseProtection, TaintNodesByCondition, pod_security,
+    Priority, RoleEscalation, RuntimeClass, ServiceAccount, StorageObjectInUseProtection, TaintNodesByCondition, pod_security,
 };
 use pintle_admission::quota::ResourceQuota;
 use pintle_admission::webhook::{
@@ -16,6 +16,7 @@ use pintle_admission::{Admission, Chain, Plugin, chain};
 use pintle_apimachinery::env::Env;
 use pintle_auth::Lookup;
 use pintle_auth::authz::Authorizer;
+use pintle_auth::authz::rbac::Rbac;
 use pintle_registry::Catalog;
 use pintle_registry::forms::CatalogForms;
 use pintle_registry::lookup::CatalogLookup;
@@ -34,6 +35,7 @@ pub(crate) fn admission(
     flags: &PluginFlags<'_>,
     catalog: &Arc<Catalog>,
     authorizer: Arc<dyn Authorizer>,
+    rbac: &Arc<Rbac>,
     env: &Env,
 ) -> Result<Arc<dyn Admission>> {
     let mut enabled = chain::enabled(flags.enable, flags.disable).map_err(Error::msg)?;
@@ -73,7 +75,7 @@ pub(crate) fn admission(
         ("NamespaceLifecycle", Arc::new(NamespaceLifecycle { lookup: lookup.clone() })),
         (
             "OwnerReferencesPermissionEnforcement",
-            Arc::new(OwnerReferencesPermissionEnforcement { authorizer, mappings: view }),
+            Arc::new(OwnerReferencesPermissionEnforcement { authorizer: authorizer.clone(), mappings: view }),
         ),
         ("PersistentVolumeClaimResize", Arc::new(PersistentVolumeClaimResize { lookup: lookup.clone() })),
         ("PodNodeSelector", Arc::new(PodNodeSelector { lookup: lookup.clone(), cluster_selectors: BTreeMap::new() })),
@@ -88,5 +90,6 @@ pub(crate) fn admission(
         ("ValidatingAdmissionWebhook", Arc::new(ValidatingAdmissionWebhook::new(webhooks))),
     ];
     enabled.retain(|name| available.iter().any(|(own, _)| own == name));
-    Ok(Arc::new(Chain::new(&enabled, available).map_err(Error::msg)?))
+    let chain = Chain::new(&enabled, available).map_err(Error::msg)?;
+    Ok(Arc::new(chain.followed_by("RoleEscalation", Arc::new(RoleEscalation { rbac: rbac.clone(), authorizer }))))
 }

@@ -79,7 +79,7 @@ impl Server {
             enable: &flags.admission.enable_admission_plugins,
             disable: &flags.admission.disable_admission_plugins,
         };
-        let admission = admission(&plugins, &catalog, authorizer.clone(), &env)?;
+        let admission = admission(&plugins, &catalog, authorizer.clone(), &rbac, &env)?;
         let world = World { env: env.clone(), admission };
         open_pools(flags, ranges, &catalog, backend.clone(), &env).await?;
         let endpoint = if advertised.is_loopback() { outbound_address() } else { Some(advertised) };

@@ -36,6 +36,8 @@ impl Question<'_> {
                     "the namespace of the provided object does not match the namespace sent on the request",
                 )));
             }
+        } else if let Some(metadata) = object.get_mut("metadata") {
+            metadata.remove("namespace");
         }
         if let Some(found) = pintle_schema::kind(&self.kind.group, &self.kind.version, &self.kind.kind) {
             let scope = Scope {

@@ -13,6 +13,7 @@ pub mod pod_security;
 mod pod_topology_labels;
 mod pods;
 mod priority;
+mod role_escalation;
 mod runtime_class;
 mod service_account;
 mod storage;
@@ -36,6 +37,7 @@ pub use pods::{
     AlwaysPullImages, DenyServiceExternalIps, ExtendedResourceToleration, LimitPodHardAntiAffinityTopology,
 };
 pub use priority::Priority;
+pub use role_escalation::RoleEscalation;
 pub use runtime_class::RuntimeClass;
 pub use service_account::{DEFAULT_ACCOUNT_TRIES_MAX, ServiceAccount};
 pub use storage::{PersistentVolumeClaimResize, StorageObjectInUseProtection};
