@@ -58,6 +58,27 @@ pub(super) struct Collection {
     pub(super) log: Log,
     pub(super) api_version: Str,
     pub(super) kind: Str,
+    /// What was there at the versions of which somebody may want a further page.
+    pages: BTreeMap<u64, Arc<BTreeMap<Key, Arc<Value>>>>,
+}
+
+/// What a continue token says.
+struct PageStart {
+    revision: u64,
+    after: Key,
+}
+
+impl PageStart {
+    fn read(token: &str) -> Result<Option<PageStart>> {
+        if token.is_empty() {
+            return Ok(None);
+        }
+        let mut parts = token.splitn(3, '/');
+        let mut read = || Some((parts.next()?.parse().ok()?, Str::new(parts.next()?), Str::new(parts.next()?)));
+        let (revision, namespace, name) =
+            read().ok_or_else(|| Box::new(Status::bad_request("invalid continue token")))?;
+        Ok(Some(PageStart { revision, after: (namespace, name) }))
+    }
 }
 
 /// All objects.
@@ -70,7 +91,8 @@ pub(super) struct Tracker {
 
 impl Tracker {
     pub(super) fn new(env: Env) -> Tracker {
-        Tracker { collections: BTreeMap::new(), revision: 0, env }
+        // never 0 on the wire: "0" means any version
+        Tracker { collections: BTreeMap::new(), revision: 1, env }
     }
 
     pub(super) fn collection(&mut self, route: &Route) -> &mut Collection {
@@ -84,7 +106,10 @@ impl Tracker {
     /// Forgets what happened so far: watches from older versions are too old.
     pub(super) fn compact(&mut self) {
         let revision = self.revision;
-        self.collections.values_mut().for_each(|collection| collection.log.compact(revision));
+        for collection in self.collections.values_mut() {
+            collection.log.compact(revision);
+            collection.pages.clear();
+        }
     }
 
     pub(super) fn get(&self, route: &Route) -> Result<Arc<Value>> {
@@ -306,14 +331,27 @@ impl Tracker {
         objects.into_iter().flatten().filter(|(key, object)| selection.matches(key, object))
     }
 
-    /// A list, or a page of it. Pages after the first show what is there by then.
-    pub(super) fn list(&self, route: &Route) -> Result<Value> {
+    /// A list, or a page of it. All pages are of the version of the first.
+    pub(super) fn list(&mut self, route: &Route) -> Result<Value> {
         let selection = Selection::of(route)?;
         let limit: usize = route.query.get("limit").parse().ok().filter(|limit| *limit > 0).unwrap_or(usize::MAX);
-        let after = route.query.get("continue").split_once('/').map(|(ns, name)| (Str::new(ns), Str::new(name)));
-        let mut selected = self
-            .selected(route, &selection)
-            .filter(|(key, _)| after.as_ref().is_none_or(|after| *key > after))
+        let start = PageStart::read(route.query.get("continue"))?;
+        let revision = start.as_ref().map_or(self.revision, |start| start.revision);
+        let objects = match &start {
+            Some(start) => {
+                let pages = self.find(route).and_then(|collection| collection.pages.get(&start.revision));
+                Arc::clone(pages.ok_or_else(|| {
+                    Box::new(Status::expired(
+                        "The provided continue parameter is too old to display a consistent list result.",
+                    ))
+                })?)
+            }
+            None => Arc::new(self.find(route).map(|collection| collection.objects.clone()).unwrap_or_default()),
+        };
+        let mut selected = objects
+            .iter()
+            .filter(|(key, object)| selection.matches(key, object))
+            .filter(|(key, _)| start.as_ref().is_none_or(|start| **key > start.after))
             .peekable();
         let mut items = Vec::new();
         let mut last = None;
@@ -321,10 +359,11 @@ impl Tracker {
             items.push(object.as_ref().clone());
             last = Some(key);
         }
-        let mut metadata = json!({ "resourceVersion": self.revision.to_string() });
+        let mut metadata = json!({ "resourceVersion": revision.to_string() });
         if let (Some(_), Some((namespace, name))) = (selected.peek(), last) {
-            metadata.set("continue", format!("{namespace}/{name}"));
+            metadata.set("continue", format!("{revision}/{namespace}/{name}"));
             metadata.set("remainingItemCount", i64::try_from(selected.count()).unwrap_or_default());
+            self.collection(route).pages.insert(revision, Arc::clone(&objects));
         }
         let (api_version, kind) = self.types(route);
         let items: Value = items.into_iter().collect();

@@ -1,4 +1,15 @@
-//! For tests of controllers and informers.
+//! For tests of controllers and informers: a source of objects without a server, faults for any source, and checkers
+//! of what handlers hear.
+//!
+//! To test a controller as a whole, give its client a [`FakeServer`](pintle_client::fake::FakeServer) instead.
+
+mod chaos;
+mod history;
+mod source;
+
+pub use chaos::{ChaosConfig, ChaosSource};
+pub use history::{History, HistoryHandler, Violation};
+pub use source::FakeControllerSource;
 
 #[cfg(test)]
 pub(crate) use objects::{TestObject, object};
@@ -19,3 +30,6 @@ mod objects {
         Cached::from_json(raw.into_bytes()).unwrap()
     }
 }
+
+#[cfg(test)]
+mod simulation;

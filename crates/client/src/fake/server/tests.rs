@@ -75,22 +75,22 @@ async fn watches_select_resume_and_expire() {
         lines.push(line(&watch.next().await.unwrap()));
     }
     expect_test::expect![[r#"
-        ADDED a at 1
+        ADDED a at 2
         BOOKMARK 
-        ADDED b at 3
-        DELETED b at 4
-        DELETED a at 5"#]]
+        ADDED b at 4
+        DELETED b at 5
+        DELETED a at 6"#]]
     .assert_eq(&lines.join("\n"));
 
     server.disconnect_watches();
     assert!(watch.next().await.is_none());
-    let mut resumed = pods.watch().resource_version("3").await.unwrap();
-    assert_eq!(line(&resumed.next().await.unwrap()), "MODIFIED b at 4");
+    let mut resumed = pods.watch().resource_version("4").await.unwrap();
+    assert_eq!(line(&resumed.next().await.unwrap()), "MODIFIED b at 5");
     resumed.stop();
     assert!(resumed.next().await.is_none());
     server.compact();
-    assert!(pods.watch().resource_version("3").await.unwrap_err().is_expired());
-    assert!(pods.watch().resource_version("5").await.is_ok());
+    assert!(pods.watch().resource_version("4").await.unwrap_err().is_expired());
+    assert!(pods.watch().resource_version("6").await.is_ok());
 }
 
 #[tokio::test]
