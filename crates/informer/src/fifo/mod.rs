@@ -164,3 +164,6 @@ pub trait Queue<T: Item>: Store<T> {
         self.len() == 0
     }
 }
+
+#[cfg(test)]
+mod tests;

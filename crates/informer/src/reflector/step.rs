@@ -328,13 +328,14 @@ impl Machine {
 
     fn watch_failed(&mut self, failure: Failure, now: Instant) -> Step {
         let is_initial = self.phase == Phase::InitialEvents;
+        let made_progress = self.made_progress(now);
         let then = match failure {
             Failure::Expired | Failure::TooLargeVersion => {
                 // From a list of whatever version, upstream goes on at once; if even that fails, this one pauses.
                 let is_repeated = is_initial && self.is_last_version_unavailable;
                 self.is_last_version_unavailable = self.is_last_version_unavailable || is_initial;
                 self.start_over();
-                if is_repeated || !(is_initial || self.made_progress(now)) {
+                if is_repeated || !(is_initial || made_progress) {
                     Do::Wait(self.backoff.next(now))
                 } else {
                     self.ask()

@@ -142,7 +142,7 @@ impl<K: Object> SharedInformer<K> {
     /// Takes a handler away. It hears nothing more, except for the call that may be under way. Does nothing the second
     /// time.
     pub fn remove_event_handler(&self, registration: &Registration<Cached<K>>) {
-        registration.listener.removed.cancel();
+        registration.listener.remove();
         self.shared.listeners.lock().retain(|listener| !Arc::ptr_eq(listener, &registration.listener));
     }
 
@@ -204,7 +204,8 @@ impl<T: Item> Shared<T> {
         loop {
             let arrived = self.queue.arrived();
             let popped = self.queue.try_pop(&mut |deltas, is_in_initial_list| {
-                let listeners = self.listeners.lock();
+                let mut listeners = self.listeners.lock();
+                listeners.retain(|listener| !listener.is_removed());
                 for delta in &deltas {
                     distribute(&listeners, apply_delta(&self.indexer, delta), is_in_initial_list);
                 }
@@ -235,10 +236,7 @@ impl<T: Item> Shared<T> {
             let Some(slow) = slow else { return };
             let handled = slow.handled.notified();
             if slow.n_waiting() > NOTIFICATIONS_MAX {
-                tokio::select! {
-                    () = handled => {}
-                    () = slow.removed.cancelled() => {}
-                }
+                handled.await;
             }
         }
     }

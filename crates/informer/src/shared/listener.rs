@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 /// Notifications handled before other tasks get their turn.
 const HANDLED_AT_ONCE_MAX: usize = 128;
@@ -28,7 +27,8 @@ pub(super) struct Listener<T> {
     waiting: Mutex<VecDeque<Notification<T>>>,
     arrived: Notify,
     pub(super) handled: Notify,
-    pub(super) removed: CancellationToken,
+    /// It was taken away, or has panicked: it hears nothing more.
+    is_removed: AtomicBool,
     synced: watch::Sender<bool>,
     /// Whether [`Notification::Synced`] was put in.
     is_told_of_sync: AtomicBool,
@@ -53,7 +53,7 @@ impl<T: Send + Sync + 'static> Listener<T> {
             waiting: Mutex::new(VecDeque::new()),
             arrived: Notify::new(),
             handled: Notify::new(),
-            removed: CancellationToken::new(),
+            is_removed: AtomicBool::new(false),
             synced: watch::Sender::new(false),
             is_told_of_sync: AtomicBool::new(false),
             resync,
@@ -61,8 +61,22 @@ impl<T: Send + Sync + 'static> Listener<T> {
     }
 
     pub(super) fn push(&self, notification: Notification<T>) {
-        self.waiting.lock().push_back(notification);
+        if !self.is_removed() {
+            self.waiting.lock().push_back(notification);
+            self.arrived.notify_one();
+        }
+    }
+
+    /// Takes the handler away: it hears nothing more.
+    pub(super) fn remove(&self) {
+        self.is_removed.store(true, Ordering::Relaxed);
+        self.waiting.lock().clear();
         self.arrived.notify_one();
+        self.handled.notify_waiters();
+    }
+
+    pub(super) fn is_removed(&self) -> bool {
+        self.is_removed.load(Ordering::Relaxed)
     }
 
     /// Says, once, that everything of the first list was put in.
@@ -76,25 +90,22 @@ impl<T: Send + Sync + 'static> Listener<T> {
         self.waiting.lock().len()
     }
 
-    /// Handles notifications until the handler is removed or the future dropped.
+    /// Handles notifications until the handler is removed or the future dropped. A handler that panics is removed.
     pub(super) async fn run(&self) {
-        let removed = self.removed.cancelled();
-        tokio::pin!(removed);
+        let _removed_at_the_end = RemoveOnDrop(self);
         let mut batch = VecDeque::new();
-        loop {
+        while !self.is_removed() {
             {
                 let mut waiting = self.waiting.lock();
                 let n_taken = waiting.len().min(HANDLED_AT_ONCE_MAX);
                 batch.extend(waiting.drain(..n_taken));
             }
             if batch.is_empty() {
-                tokio::select! {
-                    () = &mut removed => return,
-                    () = self.arrived.notified() => continue,
-                }
+                self.arrived.notified().await;
+                continue;
             }
             for notification in batch.drain(..) {
-                if self.removed.is_cancelled() {
+                if self.is_removed() {
                     return;
                 }
                 self.handle(notification);
@@ -134,6 +145,15 @@ impl<T: Send + Sync + 'static> Listener<T> {
     /// Whether this handler wants to hear of objects that did not change.
     pub(super) fn is_syncing(&self) -> bool {
         self.resync.as_ref().is_some_and(|resync| resync.lock().is_syncing)
+    }
+}
+
+/// Nobody waits for a handler whose task is gone.
+struct RemoveOnDrop<'a, T: Send + Sync + 'static>(&'a Listener<T>);
+
+impl<T: Send + Sync + 'static> Drop for RemoveOnDrop<'_, T> {
+    fn drop(&mut self) {
+        self.0.remove();
     }
 }
 

@@ -133,7 +133,7 @@ impl<K: pintle_client::Object> ResourceEventHandler<Cached<K>> for HistoryHandle
             Some(_) => {}
         }
         if is_older(&to, &from) {
-            state.violations.push(Violation::WentBack { name, from: from.clone(), to: to.clone() });
+            state.violations.push(Violation::WentBack { name, from: from.clone(), to });
         }
         state.lines.push(format!("update {new:?} from {from}"));
         state.put(new);
