@@ -3,6 +3,10 @@
 
 #![expect(clippy::print_stdout, reason = "a build script speaks to cargo on standard output")]
 
+#[path = "../src/lookup.rs"]
+#[expect(dead_code, reason = "only the library looks names up")]
+mod lookup;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -10,6 +14,7 @@ use std::path::Path;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=facts");
     println!("cargo::rerun-if-changed=build");
+    println!("cargo::rerun-if-changed=src/lookup.rs");
     let root = std::env::var("CARGO_MANIFEST_DIR")?;
     let facts = Path::new(&root).join("facts");
     let mut tables = Tables::default();
@@ -181,10 +186,15 @@ impl Tables {
         let names: Vec<String> = self.types.keys().cloned().collect();
         let (mut fields, mut types, mut messages) = (String::new(), String::new(), String::new());
         let (mut n_fields, mut n_messages) = (0, 0);
+        let mut lookup_tables = Vec::new();
         for name in &names {
             let mut flat = self.flat(name)?;
             flat.sort_by(|a, b| a.json.cmp(&b.json));
             let first = n_fields;
+            let mut table = vec![0u8; lookup::table_len(flat.len())];
+            lookup::fill(&mut table, flat.iter().map(|f| f.json.as_str()));
+            table.resize(flat.len() * lookup::TABLE_BYTES_PER_FIELD, 0);
+            lookup_tables.extend(table);
             for field in &flat {
                 let shape = self.shape(&field.shape, Some(field))?;
                 emit_field(&mut fields, field, shape)?;
@@ -219,6 +229,7 @@ impl Tables {
         let mut out = String::new();
         writeln!(out, "static TYPES: [Type; {}] = [\n{types}];", names.len())?;
         writeln!(out, "static FIELDS: [Field; {n_fields}] = [\n{fields}];")?;
+        writeln!(out, "static LOOKUP: [u8; {}] = {lookup_tables:?};", lookup_tables.len())?;
         writeln!(out, "static MESSAGE_FIELDS: [MessageField; {n_messages}] = [\n{messages}];")?;
         writeln!(out, "static SHAPES: [Shape; {}] = [\n{},\n];", self.shapes.len(), self.shapes.join(",\n"))?;
         Ok(out)

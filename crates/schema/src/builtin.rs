@@ -12,6 +12,7 @@ static BUILTIN: Schema = Schema {
     fields: Cow::Borrowed(&FIELDS),
     shapes: Cow::Borrowed(&SHAPES),
     message_fields: Cow::Borrowed(&MESSAGE_FIELDS),
+    lookup: Cow::Borrowed(&LOOKUP),
 };
 
 /// A kind and its type.
@@ -80,6 +81,18 @@ mod tests {
         // a Volume has the fields of its embedded VolumeSource
         let volume = spec.child("volumes").unwrap().item().unwrap();
         assert!(volume.field("emptyDir").is_some());
+    }
+
+    #[test]
+    fn fields_are_found_by_name() {
+        for ty in &TYPES {
+            for field in BUILTIN.fields(ty) {
+                let found = BUILTIN.field(ty, &field.name).map(|f| &f.name);
+                assert_eq!(found, Some(&field.name), "{}", ty.name);
+                assert!(BUILTIN.field(ty, &format!("{}x", field.name)).is_none());
+            }
+            assert!(BUILTIN.field(ty, "").is_none() && BUILTIN.field(ty, "nobody has a field of this name").is_none());
+        }
     }
 
     #[test]

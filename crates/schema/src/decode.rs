@@ -250,20 +250,27 @@ impl<'s> Guide for Walk<'s> {
         let Shape::Struct { id, .. } = self.0.shape() else { return };
         let schema = self.0.schema;
         for field in schema.fields(schema.ty(*id)) {
-            let Some(absent) = absent_member(schema, field) else { continue };
-            match members.iter_mut().find(|(name, _)| *name == field.name) {
+            if !schema.is_always_written(field) {
+                continue;
+            }
+            let found = members.iter().position(|(name, _)| *name == field.name);
+            // protobuf, in which upstream stores, does not tell empty lists and maps from absent ones
+            let is_there = found.is_some_and(|at| !is_empty_collection(schema.shape(field.shape), &members[at].1));
+            if is_there {
+                continue;
+            }
+            let absent = absent_member(schema, field).unwrap_or_default();
+            match found {
+                Some(at) => members[at].1 = absent,
                 None => members.push((field.name.clone(), absent)),
-                // protobuf, in which upstream stores, does not tell empty lists and maps from absent ones
-                Some((_, value)) if is_empty_collection(schema.shape(field.shape), value) => *value = absent,
-                Some(_) => {}
             }
         }
-        if schema.field(schema.ty(*id), "apiVersion").is_none() {
+        let metadata = members.iter_mut().find(|(name, _)| name == "metadata").map(|(_, value)| value);
+        if let Some(metadata) = metadata.filter(|m| m.has(MANAGED_FIELDS) && m[MANAGED_FIELDS].items().is_empty())
+            && schema.field(schema.ty(*id), "apiVersion").is_none()
+        {
             // metadata of a template, which nobody resets
-            let metadata = members.iter_mut().find(|(name, _)| name == "metadata").map(|(_, value)| value);
-            if let Some(metadata) = metadata.filter(|m| m.get(MANAGED_FIELDS).items().is_empty()) {
-                metadata.remove(MANAGED_FIELDS);
-            }
+            metadata.remove(MANAGED_FIELDS);
         }
         // omitzero structs vanish when nothing is in them
         members.retain(|(name, value)| {

@@ -6,6 +6,7 @@
 
 mod builtin;
 mod decode;
+mod lookup;
 mod resources;
 mod types;
 

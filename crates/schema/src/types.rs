@@ -1,5 +1,6 @@
 //! What a schema is made of: types with fields, and shapes that say what a field holds.
 
+use crate::lookup;
 use pintle_apimachinery::Str;
 use std::borrow::Cow;
 
@@ -174,6 +175,12 @@ impl Type {
         self.name.rsplit_once('/').map_or(self.name, |(_, name)| name)
     }
 
+    /// Where the table of its fields' names lies in [`Schema::lookup`].
+    fn lookup_range(&self) -> std::ops::Range<usize> {
+        let first = self.fields.first as usize * lookup::TABLE_BYTES_PER_FIELD;
+        first..first + lookup::table_len(self.fields.len as usize)
+    }
+
     /// `PodSpec` of `core/v1.PodSpec`.
     pub fn struct_name(&self) -> &'static str {
         self.name.rsplit_once('.').map_or(self.name, |(_, name)| name)
@@ -210,18 +217,22 @@ pub struct Schema {
     pub(crate) fields: Cow<'static, [Field]>,
     pub(crate) shapes: Cow<'static, [Shape]>,
     pub(crate) message_fields: Cow<'static, [MessageField]>,
+    /// See [`Schema::lookup_tables`].
+    pub(crate) lookup: Cow<'static, [u8]>,
 }
 
 impl Schema {
     /// A schema made at run time (of a custom resource). Indices in the tables must stay within them; each type's
     /// fields must be sorted by name.
     pub fn new(types: Vec<Type>, fields: Vec<Field>, shapes: Vec<Shape>) -> Schema {
-        let schema = Schema {
+        let mut schema = Schema {
             types: Cow::Owned(types),
             fields: Cow::Owned(fields),
             shapes: Cow::Owned(shapes),
             message_fields: Cow::Borrowed(&[]),
+            lookup: Cow::Borrowed(&[]),
         };
+        schema.lookup = Cow::Owned(schema.lookup_tables());
         schema.check();
         schema
     }
@@ -236,6 +247,18 @@ impl Schema {
             );
             debug_assert!((ty.shape.0 as usize) < self.shapes.len());
         }
+    }
+
+    /// The tables by which [`Schema::field`] finds fields.
+    fn lookup_tables(&self) -> Vec<u8> {
+        let mut tables = vec![0; self.fields.len() * lookup::TABLE_BYTES_PER_FIELD];
+        for ty in self.types.iter() {
+            let table = &mut tables[ty.lookup_range()];
+            // types may share their fields
+            table.fill(0);
+            lookup::fill(table, ty.fields.of(&self.fields).iter().map(|field| field.name.as_str()));
+        }
+        tables
     }
 
     /// All types.
@@ -271,7 +294,12 @@ impl Schema {
     /// The field of a type by its JSON name.
     pub fn field(&self, ty: &Type, name: &str) -> Option<&Field> {
         let fields = self.fields(ty);
-        fields.binary_search_by(|f| f.name.as_str().cmp(name)).ok().map(|idx| &fields[idx])
+        let table = &self.lookup[ty.lookup_range()];
+        let found = match table.is_empty() {
+            true => fields.binary_search_by(|f| f.name.as_str().cmp(name)).ok(),
+            false => lookup::find(table, name, |idx| fields[idx].name == name),
+        };
+        found.map(|idx| &fields[idx])
     }
 
     /// Whether Go's encoder writes the field even when it is zero: neither omitempty (which does nothing to structs)
