@@ -2,6 +2,7 @@
 
 pub mod policy;
 pub mod policybinding;
+mod rules;
 pub mod webhook;
 
 use crate::Strategy;

@@ -10,6 +10,7 @@ pub mod claim;
 pub mod conditions;
 pub mod diff;
 pub mod equality;
+pub mod expression;
 pub mod goform;
 pub mod ip;
 pub mod node_labels;
@@ -17,6 +18,7 @@ pub mod pem;
 pub mod resources;
 pub mod selectors;
 pub mod signer;
+pub mod webhook;
 
 pub use at::At;
 pub use checks::{
