@@ -98,7 +98,7 @@ fn lists_from_encoded_items() {
         let framed = list(&first.api_version, list_kind.kind, &meta, bodies.iter().map(Vec::as_slice));
         assert_eq!(framed.escape_ascii().to_string(), encode_object(&whole).unwrap().escape_ascii().to_string());
     }
-    assert_eq!(n_lists, 60, "lists of everything that is stored");
+    assert_eq!(n_lists, 61, "lists of everything that is stored, and of groups");
 }
 
 #[test]
