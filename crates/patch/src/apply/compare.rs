@@ -1,6 +1,7 @@
 //! What a change of an object changes: the fields it adds or modifies, and those it removes.
 
 use super::element::{self, SELF};
+use super::list::is_unique;
 use super::place::{Form, List, Map, Place, forms_of, is_same};
 use super::set::FieldSet;
 use pintle_apimachinery::{Object, Str, Value};
@@ -96,11 +97,6 @@ type Side<'v> = Option<&'v Value>;
 
 fn walk(place: Place<'_>, before: Side<'_>, after: Side<'_>, ignored: &str) -> Result<Delta, String> {
     let mut delta = Delta::default();
-    if let (Some(Value::String(before)), Some(Value::String(after))) = (before, after)
-        && before == after
-    {
-        return Ok(delta);
-    }
     let (first, last) = forms_of(place, before, after);
     if let Some(first) = first {
         visit(first, before, after, &mut delta, ignored)?;
@@ -154,6 +150,7 @@ fn members(
     static NONE: Object = Object::new();
     let mut left = before.unwrap_or(&NONE).iter().peekable();
     let mut right = after.unwrap_or(&NONE).iter().peekable();
+    let mut known = map.members();
     loop {
         let order = match (left.peek(), right.peek()) {
             (None, None) => return Ok(()),
@@ -164,11 +161,13 @@ fn members(
         let l = if order.is_le() { left.next() } else { None };
         let r = if order.is_ge() { right.next() } else { None };
         let Some((name, _)) = l.or(r) else { return Ok(()) };
-        if name == ignored {
+        let (l, r) = (l.map(|(_, value)| value), r.map(|(_, value)| value));
+        // most of an object is as it was; what is equal needs no schema
+        if name == ignored || (l.is_some() && l == r) {
             continue;
         }
-        let member = map.member(name).ok_or_else(|| format!(".{name}: field not declared in schema"))?;
-        let child = walk(member.place, l.map(|(_, v)| v), r.map(|(_, v)| v), ignored_below(name))?;
+        let member = known.next(name).ok_or_else(|| format!(".{name}: field not declared in schema"))?;
+        let child = walk(member.place, l, r, ignored_below(name))?;
         delta.push(|| element::field(name), child);
     }
 }
@@ -178,7 +177,7 @@ fn items(list: List<'_>, before: &[Value], after: &[Value], delta: &mut Delta) -
     let left = list.elements(before)?;
     let right = list.elements(after)?;
     if left == right && is_unique(&left) {
-        for ((element, l), r) in left.into_iter().zip(before).zip(after) {
+        for ((element, l), r) in left.into_iter().zip(before).zip(after).filter(|((_, l), r)| l != r) {
             let child = walk(list.item, Some(l), Some(r), "")?;
             delta.push(|| element.clone(), child);
         }
@@ -223,16 +222,4 @@ fn same_items(list: List<'_>, before: &[&Value], after: &[&Value]) -> Result<Del
         }
     }
     Ok(delta)
-}
-
-/// Whether no element stands there twice.
-fn is_unique(elements: &[Str]) -> bool {
-    /// Lists up to this many items are compared pair by pair.
-    const PAIRED_ITEMS_MAX: usize = 16;
-    if elements.len() <= PAIRED_ITEMS_MAX {
-        return elements.iter().enumerate().all(|(idx, element)| !elements[..idx].contains(element));
-    }
-    let mut sorted: Vec<&Str> = elements.iter().collect();
-    sorted.sort_unstable();
-    sorted.windows(2).all(|pair| pair[0] != pair[1])
 }

@@ -1,16 +1,15 @@
 //! Server-side apply of a configuration.
 
 use super::compare::{Changes, compare};
-use super::fields::field_set;
+use super::fields::checked_field_set;
 use super::last_applied::{self, KUBECTL};
 use super::managed::{Entry, Operation, Trust, decode, encode};
 use super::merge::merge;
 use super::place::is_same;
 use super::prune::pruned;
-use super::update::{Applier, Refused, Transition, manager_name, ownable, reconciled, record};
-use super::validate::validate;
-use super::{Scope, Writer, described};
-use pintle_apimachinery::meta::Meta;
+use super::update::{Applier, Refused, Transition, manager_name, reconciled, record, remove_unowned};
+use super::{FieldSet, Scope, Writer, described};
+use pintle_apimachinery::meta::{Meta, well_known::LAST_APPLIED};
 use pintle_apimachinery::status::{Result, Status};
 use pintle_apimachinery::time::format_time;
 use pintle_apimachinery::{Str, Value};
@@ -54,29 +53,33 @@ pub fn apply(
             &empty
         }
     };
-    let owners = first_owners(scope, before, writer)?;
+    let list = before.metadata().get("managedFields");
+    let invented = if list.items().is_empty() { Some(first_owners(scope, before, writer)?) } else { None };
     if config.metadata()["managedFields"].as_array().is_some() {
         return Err(Box::new(Status::bad_request("metadata.managedFields must be nil")));
     }
-    validate(scope.place(), config, false)
-        .map_err(|why| plain(format!("failed to create typed patch object ({}): {why}", described(config))))?;
-    let attempt = Attempt { scope, before, config, writer };
-    let mut done = attempt.with_last_applied(owners, is_forced)?;
-    if let Some(object) = &mut done.object {
-        set_owners(object, done.owners);
-        return Ok(Applied::Object(done.object.unwrap_or_default()));
-    }
-    if live.is_none() {
-        let mut object = before.clone();
-        set_owners(&mut object, Value::Null);
-        return Ok(Applied::Object(object));
-    }
-    if done.owners == *before.metadata().get("managedFields") {
+    let attempt = Attempt::new(scope, before, config, writer)?;
+    if live.is_some() && attempt.changes_nothing(list) {
         return Ok(Applied::Nothing);
     }
-    let mut object = before.clone();
-    set_owners(&mut object, done.owners);
-    Ok(Applied::Owners(object))
+    let owners = match invented {
+        Some(owners) => owners,
+        None => decode(list.clone(), Trust::Stored)
+            .map_err(|why| plain(format!("failed to decode managed fields: {why}")))?,
+    };
+    let done = attempt.with_last_applied(owners, is_forced)?;
+    match done.object {
+        Some(mut object) => {
+            set_owners(&mut object, done.owners);
+            Ok(Applied::Object(object))
+        }
+        None if live.is_some() && done.owners == *list => Ok(Applied::Nothing),
+        None => {
+            let mut object = before.clone();
+            set_owners(&mut object, if live.is_some() { done.owners } else { Value::Null });
+            Ok(if live.is_some() { Applied::Owners(object) } else { Applied::Object(object) })
+        }
+    }
 }
 
 fn plain(text: String) -> Box<Status> {
@@ -91,17 +94,18 @@ fn set_owners(object: &mut Value, owners: Value) {
     }
 }
 
-/// The owners before the apply. What is in an object without any belongs to a manager invented for it.
+/// The owners of an object without any: what is in it belongs to a manager invented for it.
 fn first_owners(scope: &Scope<'_>, before: &Value, writer: &Writer<'_>) -> Result<Vec<Entry>> {
-    let mut owners = decode(before.metadata().get("managedFields"), Trust::Stored)
-        .map_err(|why| plain(format!("failed to decode managed fields: {why}")))?;
-    if owners.is_empty() {
-        let changes = compare(scope.place(), &scope.empty(), before)
-            .map_err(|why| plain(format!("failed to create manager for existing fields: {why}")))?
-            .without(scope.reset_fields);
-        let writer = Writer { manager: BEFORE_FIRST_APPLY, ..*writer };
-        record(scope, &changes, &mut owners, &writer);
-    }
+    let changes = compare(scope.place(), &scope.empty(), before).map_err(|why| {
+        let why = checked_field_set(scope.place(), before, true).err().unwrap_or(why);
+        let object = described(before);
+        plain(format!(
+            "failed to create manager for existing fields: failed to convert new object ({object}) to smd typed: {why}"
+        ))
+    })?;
+    let mut owners = Vec::new();
+    let writer = Writer { manager: BEFORE_FIRST_APPLY, ..*writer };
+    record(scope, changes.without(scope.reset_fields).changed, &mut owners, &writer);
     Ok(owners)
 }
 
@@ -110,6 +114,12 @@ struct Attempt<'a> {
     before: &'a Value,
     config: &'a Value,
     writer: &'a Writer<'a>,
+    /// The live object with the configuration in it, if that makes a difference.
+    merged: Option<Value>,
+    /// The applier's new entry, without a time.
+    applier: Entry,
+    /// The fields that the configuration names and nobody owns.
+    unowned: FieldSet,
 }
 
 /// What an attempt came to.
@@ -120,7 +130,50 @@ struct Done {
     owners: Value,
 }
 
-impl Attempt<'_> {
+impl<'a> Attempt<'a> {
+    /// Checks the configuration and merges it.
+    fn new(scope: &'a Scope<'a>, before: &'a Value, config: &'a Value, writer: &'a Writer<'a>) -> Result<Attempt<'a>> {
+        let place = scope.place();
+        let named = checked_field_set(place, config, false)
+            .map_err(|why| plain(format!("failed to create typed patch object ({}): {why}", described(config))))?;
+        let merged = merge(place, before, config).map_err(|why| plain(format!("failed to merge config: {why}")))?;
+        let mut fields = match scope.reset_fields {
+            Some(reset) => named.without_below(reset),
+            None => named,
+        };
+        let unowned = remove_unowned(&mut fields);
+        let applier = Entry {
+            manager: manager_name(writer.manager),
+            operation: Operation::Apply,
+            api_version: Str::from(scope.kind.api_version()),
+            subresource: Str::new(scope.subresource),
+            time: Str::default(),
+            fields,
+        };
+        Ok(Attempt { scope, before, config, writer, merged, applier, unowned })
+    }
+
+    /// The usual case, found without looking at other owners: the object is so already, and the applier is recorded
+    /// with the same fields.
+    fn changes_nothing(&self, list: &Value) -> bool {
+        let applier = &self.applier;
+        let is_ours = |entry: &&Value| {
+            entry["operation"].as_str() == Some("Apply")
+                && entry["manager"].str_or_empty() == applier.manager
+                && entry["subresource"].str_or_empty() == applier.subresource
+        };
+        // owners of other versions may have to go, and custom resources may have another schema than before
+        let is_plain = self.merged.is_none()
+            && !self.scope.is_custom
+            && !(applier.manager == KUBECTL && self.before.annotation(LAST_APPLIED).is_some())
+            && list.items().iter().all(|entry| entry["apiVersion"].str_or_empty() == applier.api_version);
+        if !is_plain {
+            return false;
+        }
+        let ours = list.items().iter().rfind(is_ours);
+        ours.is_some_and(|entry| entry["fieldsV1"].as_object() == Some(applier.fields.root()))
+    }
+
     /// Runs; `kubectl` may override what its annotation says it applied and that has not changed since.
     fn with_last_applied(&self, owners: Vec<Entry>, is_forced: bool) -> Result<Done> {
         let is_kubectl = self.writer.manager == KUBECTL;
@@ -152,12 +205,16 @@ impl Attempt<'_> {
 
     fn run(&self, owners: Vec<Entry>, is_forced: bool) -> Result<Done, Refused> {
         let (scope, place) = (self.scope, self.scope.place());
+        let mut applier = self.applier.clone();
+        // kept even if the version of the old entry is no more
+        if let Some(last) = owners.iter().find(|owner| owner.is_same_owner(&applier)) {
+            applier.time = last.time.clone();
+        }
+        // what nobody owns counts while fields are pruned and taken over
+        applier.fields = applier.fields.union(&self.unowned);
         let mut owners = if scope.is_custom { reconciled(scope, self.before, owners)? } else { owners };
-        let mut merged =
-            merge(place, self.before, self.config).map_err(|why| format!("failed to merge config: {why}"))?;
-        let applier = self.applier();
+        let mut merged = self.merged.clone();
         let last = owners.iter().position(|owner| owner.is_same_owner(&applier)).map(|idx| owners.swap_remove(idx));
-        let applier = Entry { time: last.as_ref().map(|last| last.time.clone()).unwrap_or_default(), ..applier };
         owners.push(applier.clone());
         if let Some(last) = last.filter(|last| drops_fields(last, &applier)) {
             let object = merged.as_ref().unwrap_or(self.before);
@@ -175,29 +232,13 @@ impl Attempt<'_> {
         let transition = Transition { scope, before: self.before, after, changes: &changes };
         transition.take_over(&mut owners, Some(Applier { entry: &applier, is_forced }))?;
         if let Some(owner) = owners.iter_mut().find(|owner| owner.is_same_owner(&applier)) {
-            owner.fields = ownable(&owner.fields);
+            owner.fields.clone_from(&self.applier.fields);
             if merged.is_some() {
                 owner.time = format_time(self.writer.now);
             }
         }
         owners.retain(|owner| !owner.fields.is_empty());
         Ok(Done { object: merged, owners: encode(owners) })
-    }
-
-    /// The applier's new entry, without a time.
-    fn applier(&self) -> Entry {
-        let named = field_set(self.scope.place(), self.config);
-        Entry {
-            manager: manager_name(self.writer.manager),
-            operation: Operation::Apply,
-            api_version: Str::from(self.scope.kind.api_version()),
-            subresource: Str::new(self.scope.subresource),
-            time: Str::default(),
-            fields: match self.scope.reset_fields {
-                Some(reset) => named.recursive_difference(reset),
-                None => named,
-            },
-        }
     }
 }
 

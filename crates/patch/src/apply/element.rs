@@ -4,13 +4,16 @@
 //! and sets can be kept and compared as text.
 
 use pintle_apimachinery::field::go_quote;
-use pintle_apimachinery::value::{go_g, parse, write_value};
+use pintle_apimachinery::value::{go_g, html_escaped, parse};
 use pintle_apimachinery::{Str, Value};
 use std::cmp::Ordering;
 use std::fmt::Write as _;
 
 /// The member that says of a set's node that it is itself in the set.
 pub(super) const SELF: &str = ".";
+
+/// Stands for items that have no path element.
+pub(super) const INVALID: &str = "?";
 
 /// A text that is no path element.
 #[derive(Debug, PartialEq)]
@@ -26,34 +29,42 @@ pub(super) fn field(name: &str) -> Str {
 
 /// The element of an item of a set.
 pub(super) fn value(item: &Value) -> Str {
-    let mut text = b"v:".to_vec();
-    write_go(&mut text, item);
-    Str::from_utf8_lossy(&text)
+    let mut text = Str::const_new("v:");
+    push_go(&mut text, item);
+    text
 }
 
 /// The element of an item that is known by its keys, which stand sorted by name.
 pub(super) fn keys<'a>(keys: impl Iterator<Item = (&'a str, &'a Value)>) -> Str {
-    let mut text = b"k:{".to_vec();
+    let mut text = Str::const_new("k:{");
     for (idx, (name, value)) in keys.enumerate() {
         if idx > 0 {
-            text.push(b',');
+            text.push(',');
         }
-        pintle_apimachinery::value::write_json_string(&mut text, name);
-        text.push(b':');
-        write_go(&mut text, value);
+        push_string(&mut text, name);
+        text.push(':');
+        push_go(&mut text, value);
     }
-    text.push(b'}');
-    Str::from_utf8_lossy(&text)
+    text.push('}');
+    text
 }
 
-/// JSON as Go writes it, which escapes what HTML reads.
-fn write_go(out: &mut Vec<u8>, value: &Value) {
-    let start = out.len();
-    write_value(out, value);
-    let is_plain = !out[start..].iter().any(|b| matches!(b, b'<' | b'>' | b'&' | 0xe2));
-    if !is_plain {
-        out.truncate(start);
-        out.extend_from_slice(pintle_apimachinery::value::html_escaped(value).as_bytes());
+/// Appends JSON as Go writes it, which escapes what HTML reads.
+fn push_go(text: &mut Str, value: &Value) {
+    match value {
+        Value::String(s) => push_string(text, s),
+        value => text.push_str(&html_escaped(value)),
+    }
+}
+
+fn push_string(text: &mut Str, string: &str) {
+    let is_plain = |byte: u8| (b' '..0x7f).contains(&byte) && !matches!(byte, b'"' | b'\\' | b'<' | b'>' | b'&');
+    if string.bytes().all(is_plain) {
+        text.push('"');
+        text.push_str(string);
+        text.push('"');
+    } else {
+        text.push_str(&html_escaped(&Value::from(string)));
     }
 }
 

@@ -2,9 +2,8 @@
 
 use super::Scope;
 use super::compare::compare;
-use super::fields::field_set;
+use super::fields::checked_field_set;
 use super::set::FieldSet;
-use super::validate::validate;
 use pintle_apimachinery::meta::{Meta, well_known::LAST_APPLIED};
 use pintle_apimachinery::value::{html_escaped, parse};
 use pintle_apimachinery::{Str, Value};
@@ -24,10 +23,10 @@ pub(super) fn unchanged_fields(scope: &Scope<'_>, live: &Value) -> Option<FieldS
     if last.api_version() != scope.kind.api_version() {
         return None;
     }
-    validate(place, live, false).ok()?;
-    validate(place, &last, false).ok()?;
+    checked_field_set(place, live, false).ok()?;
+    let applied = checked_field_set(place, &last, false).ok()?;
     let since = compare(place, &last, live).ok()?;
-    Some(field_set(place, &last).difference(&since.changed).difference(&since.removed))
+    Some(applied.difference(&since.changed).difference(&since.removed))
 }
 
 /// Brings the annotation up to date with an applied configuration, if the object has it.

@@ -73,6 +73,23 @@ fn keyed_element(keys: &Keys, place: Place<'_>, item: &Value) -> Result<Str, Str
 
 /// The default of a key field.
 fn default_of(place: Place<'_>, name: &str) -> Option<Value> {
-    let field = place.field(name)?;
-    if field.default.is_empty() { None } else { parse(field.default.as_bytes()).ok() }
+    let text = place.field(name)?.default.as_str();
+    // nearly all defaults are plain strings
+    match text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+        Some(plain) if !plain.contains(['\\', '"']) => Some(Value::from(plain)),
+        _ if text.is_empty() => None,
+        _ => parse(text.as_bytes()).ok(),
+    }
+}
+
+/// Whether no element stands there twice.
+pub(super) fn is_unique(elements: &[Str]) -> bool {
+    /// Lists up to this many items are compared pair by pair.
+    const PAIRED_ITEMS_MAX: usize = 16;
+    if elements.len() <= PAIRED_ITEMS_MAX {
+        return elements.iter().enumerate().all(|(idx, element)| !elements[..idx].contains(element));
+    }
+    let mut sorted: Vec<&Str> = elements.iter().collect();
+    sorted.sort_unstable();
+    sorted.windows(2).all(|pair| pair[0] != pair[1])
 }

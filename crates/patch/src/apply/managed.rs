@@ -2,7 +2,7 @@
 
 use super::set::FieldSet;
 use pintle_apimachinery::time::parse_time;
-use pintle_apimachinery::{Object, Str, Value, json};
+use pintle_apimachinery::{Object, Str, Value};
 use std::cmp::Ordering;
 
 /// Entries of Update that an object keeps; the oldest beyond are merged per apiVersion.
@@ -85,18 +85,19 @@ impl Entry {
     }
 
     fn into_value(self) -> Value {
-        let mut entry = json!({
-            "apiVersion": self.api_version,
-            "fieldsType": "FieldsV1",
-            "fieldsV1": self.fields.into_value(),
-            "operation": self.operation.text(),
-        });
-        for (name, text) in [("manager", self.manager), ("subresource", self.subresource), ("time", self.time)] {
-            if !text.is_empty() {
-                entry.set(name, text);
-            }
-        }
-        entry
+        let operation = Str::const_new(self.operation.text());
+        let members = [
+            ("apiVersion", Value::String(self.api_version)),
+            ("fieldsType", Value::String(Str::const_new("FieldsV1"))),
+            ("fieldsV1", self.fields.into_value()),
+            ("manager", Value::String(self.manager)),
+            ("operation", Value::String(operation)),
+            ("subresource", Value::String(self.subresource)),
+            ("time", Value::String(self.time)),
+        ];
+        let is_written = |name: &str, value: &Value| name == "fieldsV1" || !value.is_empty();
+        let members = members.into_iter().filter(|(name, value)| is_written(name, value));
+        Value::Object(Object::from_unsorted(members.map(|(name, value)| (Str::const_new(name), value)).collect()))
     }
 }
 
@@ -111,9 +112,10 @@ pub(super) enum Trust {
 ///
 /// # Errors
 /// Upstream's words for the first entry that is none.
-pub(super) fn decode(list: &Value, trust: Trust) -> Result<Vec<Entry>, String> {
-    let mut entries: Vec<Entry> = Vec::with_capacity(list.items().len() + 1);
-    for (idx, entry) in list.items().iter().enumerate() {
+pub(super) fn decode(list: Value, trust: Trust) -> Result<Vec<Entry>, String> {
+    let Value::Array(list) = list else { return Ok(Vec::new()) };
+    let mut entries: Vec<Entry> = Vec::with_capacity(list.len() + 1);
+    for (idx, entry) in list.into_iter().enumerate() {
         let entry = decode_entry(idx, entry, trust)?;
         match entries.iter_mut().find(|e| e.is_same_owner(&entry)) {
             Some(earlier) => *earlier = entry,
@@ -123,7 +125,8 @@ pub(super) fn decode(list: &Value, trust: Trust) -> Result<Vec<Entry>, String> {
     Ok(entries)
 }
 
-fn decode_entry(idx: usize, entry: &Value, trust: Trust) -> Result<Entry, String> {
+fn decode_entry(idx: usize, mut entry: Value, trust: Trust) -> Result<Entry, String> {
+    let fields = entry.get_mut("fieldsV1").map(Value::take).unwrap_or_default();
     let text = |name: &str| Str::new(entry.get(name).str_or_empty());
     let operation = match entry["operation"].str_or_empty() {
         "Apply" => Operation::Apply,
@@ -140,8 +143,8 @@ fn decode_entry(idx: usize, entry: &Value, trust: Trust) -> Result<Entry, String
         other => return Err(format!("invalid fieldsType {other:?} in managed fields entry {idx}")),
     }
     let fields = match trust {
-        Trust::Stored => FieldSet::trusted(entry["fieldsV1"].clone()),
-        Trust::FromClient => FieldSet::parse(&entry["fieldsV1"])
+        Trust::Stored => FieldSet::trusted(fields),
+        Trust::FromClient => FieldSet::parse(&fields)
             .map_err(|_| format!("error decoding versioned set from managed fields entry {idx}"))?,
     };
     let (manager, subresource, time) = (text("manager"), text("subresource"), text("time"));
@@ -200,6 +203,7 @@ pub(super) fn cap(entries: &mut Vec<Entry>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pintle_apimachinery::json;
 
     fn entry(manager: &str, time: &str, version: &str) -> Entry {
         Entry {
@@ -231,7 +235,7 @@ mod tests {
 
     #[test]
     fn entries_that_are_none() {
-        let told = |list: Value| decode(&list, Trust::FromClient).map(|entries| entries.len());
+        let told = |list: Value| decode(list, Trust::FromClient).map(|entries| entries.len());
         let good = json!({"operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:a": {}}});
         let with = |name: &str, value: Value| {
             let mut entry = good.clone();

@@ -3,6 +3,7 @@
 //! Lists whose items are owned one by one keep the order of the live object where the configuration agrees with it,
 //! and take the configuration's where it does not.
 
+use super::list::is_unique;
 use super::place::{Form, List, Map, Place, forms_of};
 use pintle_apimachinery::{Object, Str, Value};
 use std::collections::BTreeMap;
@@ -79,9 +80,14 @@ fn members(map: Map<'_>, live: Option<&Object>, config: Option<&Object>) -> Resu
     let before = live.unwrap_or(&NONE);
     // made at the first difference
     let mut merged: Option<Object> = live.is_none().then(Object::new);
+    let mut known = map.members();
     for (name, value) in config.iter() {
-        let member = map.member(name).ok_or_else(|| format!(".{name}: field not declared in schema"))?;
-        let result = walk(member.place, before.get(name), Some(value)).map_err(|why| format!(".{name}{why}"))?;
+        let old = before.get(name);
+        if old == Some(value) {
+            continue;
+        }
+        let member = known.next(name).ok_or_else(|| format!(".{name}: field not declared in schema"))?;
+        let result = walk(member.place, old, Some(value)).map_err(|why| format!(".{name}{why}"))?;
         match result {
             Merged::Same => {}
             Merged::Made(value) => {
@@ -133,12 +139,12 @@ impl<'a> Index<'a> {
 fn items(list: List<'_>, live: &[Value], config: &[Value]) -> Result<Merged, String> {
     let live_elements = list.elements(live).map_err(|why| format!(": {why}"))?;
     let config_elements = list.elements(config).map_err(|why| format!(": {why}"))?;
+    if let Some(merged) = in_place(list, live, config, &live_elements, &config_elements) {
+        return Ok(merged);
+    }
     let (left, right) = (Index::of(&live_elements), Index::of(&config_elements));
     if right.by_element.len() < config_elements.len() {
         return Err(": duplicate entries".to_owned());
-    }
-    if let Some(merged) = in_place(list, live, config, &left, &config_elements) {
-        return Ok(merged);
     }
     let merged: Vec<Value> = ordered(&left, &right)
         .into_iter()
@@ -164,23 +170,22 @@ fn in_place(
     list: List<'_>,
     live: &[Value],
     config: &[Value],
-    left: &Index<'_>,
+    live_elements: &[Str],
     config_elements: &[Str],
 ) -> Option<Merged> {
-    if left.by_element.len() < left.elements.len() {
-        return None;
-    }
-    let places: Vec<usize> = config_elements.iter().map(|element| left.place(element)).collect::<Option<_>>()?;
-    if !places.is_sorted() {
+    if !is_unique(live_elements) || !is_unique(config_elements) {
         return None;
     }
     let mut merged: Option<Vec<Value>> = None;
-    for (&place, item) in places.iter().zip(config) {
+    let mut place = 0;
+    for (element, item) in config_elements.iter().zip(config) {
+        place += live_elements[place..].iter().position(|other| other == element)?;
         match walk(list.item, Some(&live[place]), Some(item)).unwrap_or(Merged::Nothing) {
             Merged::Same => {}
             Merged::Made(value) => merged.get_or_insert_with(|| live.to_vec())[place] = value,
             Merged::Nothing => return None,
         }
+        place += 1;
     }
     Some(merged.map_or(Merged::Same, |merged| Merged::Made(Value::Array(merged))))
 }

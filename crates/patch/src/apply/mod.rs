@@ -26,7 +26,6 @@ mod scale;
 mod set;
 mod times;
 mod update;
-mod validate;
 
 pub use configuration::{Applied, apply};
 pub use managed::UPDATE_ENTRIES_MAX;

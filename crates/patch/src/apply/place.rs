@@ -6,6 +6,7 @@
 
 use pintle_apimachinery::Value;
 use pintle_schema::{Field, ListKind, Node, Shape, Type};
+use std::cmp::Ordering;
 
 /// A place in a schema.
 #[derive(Clone, Copy, Debug)]
@@ -129,21 +130,61 @@ impl<'s> Place<'s> {
     }
 }
 
+/// Finds the members of an object one after the other, their names ascending.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Members<'s> {
+    map: Map<'s>,
+    /// The declared fields that are still to come.
+    fields: &'s [Field],
+}
+
+impl<'s> Members<'s> {
+    /// What is known of a member; `None` when there may be no such member. Names must ascend from call to call.
+    pub(super) fn next(&mut self, name: &str) -> Option<Member<'s>> {
+        while let Some((field, rest)) = self.fields.split_first() {
+            match field.name.as_str().cmp(name) {
+                Ordering::Less => self.fields = rest,
+                Ordering::Equal => return self.map.declared(field),
+                Ordering::Greater => break,
+            }
+        }
+        self.map.undeclared()
+    }
+}
+
 impl<'s> Map<'s> {
     /// What is known of a member; `None` when there may be no such member.
     pub(super) fn member(self, name: &str) -> Option<Member<'s>> {
-        let declared = self.declared.and_then(|(node, ty)| {
-            let field = node.schema.field(ty, name)?;
-            let place = Place::Known { node: node.with(field.shape), is_preserved: self.is_preserved };
-            Some(Member { place, is_declared: true })
-        });
-        declared.or_else(|| self.others.map(|place| Member { place, is_declared: false }))
+        let field = self.declared.and_then(|(node, ty)| node.schema.field(ty, name));
+        field.and_then(|field| self.declared(field)).or_else(|| self.undeclared())
     }
 
-    /// Whether nothing is declared and anything may stand in it.
+    /// [`Map::member`] for names that ascend.
+    pub(super) fn members(self) -> Members<'s> {
+        Members { map: self, fields: self.declared.map_or(&[], |(node, ty)| node.schema.fields(ty)) }
+    }
+
+    fn declared(self, field: &'s Field) -> Option<Member<'s>> {
+        let (node, _) = self.declared?;
+        let place = Place::Known { node: node.with(field.shape), is_preserved: self.is_preserved };
+        Some(Member { place, is_declared: true })
+    }
+
+    fn undeclared(self) -> Option<Member<'s>> {
+        self.others.map(|place| Member { place, is_declared: false })
+    }
+
+    /// Whether nothing is declared and its members have no type, so that upstream keeps what is owned in it as it is.
     pub(super) fn is_deduced(self) -> bool {
         let has_fields = self.declared.is_some_and(|(_, ty)| ty.fields.len > 0);
-        matches!(self.others, Some(Place::Deduced)) && !has_fields
+        let is_untyped = match self.others {
+            Some(Place::Deduced) => true,
+            Some(Place::Known { node, .. }) => {
+                matches!(node.shape(), Shape::Any | Shape::IntOrString | Shape::Time | Shape::MicroTime)
+            }
+            Some(Place::Opaque | Place::Text) | None => false,
+        };
+        is_untyped && !has_fields
     }
 }
 

@@ -24,9 +24,10 @@ fn walk(place: Place<'_>, value: &Value, set: &Object) -> Value {
             if kept.is_empty() { Value::Null } else { Value::Array(kept) }
         }
         (Form::Map(map), Value::Object(object)) if !map.is_atomic => {
+            let mut known = map.members();
             let kept = object.iter().filter_map(|(name, member)| {
                 let node = set.get(&element::field(name));
-                let place = map.member(name).map_or(Place::Deduced, |m| m.place);
+                let place = known.next(name).map_or(Place::Deduced, |m| m.place);
                 Some((name.clone(), step(place, member, node)?))
             });
             let kept: Object = kept.collect();

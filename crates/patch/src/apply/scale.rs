@@ -30,7 +30,7 @@ fn has(owner: &Entry, path: &[&str]) -> bool {
 /// # Errors
 /// What is wrong with the resource's managedFields.
 pub fn to_scale(parent: &Value, paths: &ReplicasPaths<'_>) -> Result<Value, String> {
-    let owners = decode(parent, Trust::Stored)?.into_iter().filter_map(|owner| {
+    let owners = decode(parent.clone(), Trust::Stored)?.into_iter().filter_map(|owner| {
         let path = path_in(paths, &owner.api_version)??;
         has(&owner, path).then(|| Entry {
             api_version: Str::const_new(SCALE_VERSION),
@@ -47,15 +47,15 @@ pub fn to_scale(parent: &Value, paths: &ReplicasPaths<'_>) -> Result<Value, Stri
 /// # Errors
 /// What is wrong with one of the two lists.
 pub fn to_parent(parent: &Value, scale: &Value, version: &str, paths: &ReplicasPaths<'_>) -> Result<Value, String> {
-    let mut of_scale = decode(scale, Trust::FromClient)?;
+    let mut of_scale = decode(scale.clone(), Trust::FromClient)?;
     let mut owners: Vec<(String, Entry)> = Vec::new();
-    for mut owner in decode(parent, Trust::Stored)? {
+    for mut owner in decode(parent.clone(), Trust::Stored)? {
         // entries of versions that are not known go
         let Some(path) = path_in(paths, &owner.api_version) else { continue };
         if let Some(path) = path.filter(|path| has(&owner, path)) {
             match of_scale.iter().position(|other| other.is_same_owner(&owner)) {
                 Some(idx) => drop(of_scale.remove(idx)),
-                None => owner.fields = owner.fields.difference(&FieldSet::of_paths(&[path])),
+                None => owner.fields.remove(&FieldSet::of_paths(&[path])),
             }
         }
         if !owner.fields.is_empty() {

@@ -180,6 +180,17 @@ impl FieldSet {
         FieldSet { root: recursive_difference(&self.root, &other.root) }
     }
 
+    /// [`FieldSet::recursive_difference`] without a copy when there is nothing to take out.
+    #[must_use]
+    pub(super) fn without_below(self, other: &FieldSet) -> FieldSet {
+        if reaches(&self.root, &other.root) { self.recursive_difference(other) } else { self }
+    }
+
+    /// Takes fields out: [`FieldSet::difference`] in place, without a copy of what stays.
+    pub(super) fn remove(&mut self, other: &FieldSet) {
+        remove(&mut self.root, &other.root);
+    }
+
     /// Whether a field is in both sets.
     pub fn intersects(&self, other: &FieldSet) -> bool {
         intersects(&self.root, &other.root)
@@ -275,6 +286,23 @@ fn difference(left: &Object, right: &Object) -> Object {
     Object::from_unsorted(rest.collect())
 }
 
+fn remove(from: &mut Object, other: &Object) {
+    from.retain(|element, child| {
+        let Some(other) = other.get(element).map(node) else { return true };
+        let child = child.make_object();
+        let was_member = is_member(child);
+        if has_children(child) && has_children(other) {
+            remove(child, other);
+        }
+        let is_kept_member = was_member && !is_member(other);
+        if !is_kept_member || !has_children(child) {
+            // a leaf says nothing of itself
+            child.remove(SELF);
+        }
+        is_kept_member || !child.is_empty()
+    });
+}
+
 fn recursive_difference(left: &Object, right: &Object) -> Object {
     let rest = zip(left, right).filter_map(|(key, l, r)| {
         let l = l?;
@@ -293,6 +321,12 @@ fn intersects(left: &Object, right: &Object) -> bool {
     children(few).any(|(key, child)| {
         many.get(key).map(node).is_some_and(|other| (is_member(child) && is_member(other)) || intersects(child, other))
     })
+}
+
+/// Whether something of `left` is in `right` or below what is.
+fn reaches(left: &Object, right: &Object) -> bool {
+    children(right)
+        .any(|(key, other)| left.get(key).map(node).is_some_and(|child| is_member(other) || reaches(child, other)))
 }
 
 fn contains(outer: &Object, inner: &Object) -> bool {
@@ -336,8 +370,12 @@ mod tests {
             prop_assert_eq!(model(&x.union(&y)), a.union(&b).cloned().collect::<Model>());
             prop_assert_eq!(model(&x.intersection(&y)), a.intersection(&b).cloned().collect::<Model>());
             prop_assert_eq!(model(&x.difference(&y)), a.difference(&b).cloned().collect::<Model>());
+            let mut less = x.clone();
+            less.remove(&y);
+            prop_assert_eq!(less, x.difference(&y));
             let outside = |path: &&Vec<Str>| !b.iter().any(|other| path.starts_with(other));
             prop_assert_eq!(model(&x.recursive_difference(&y)), a.iter().filter(outside).cloned().collect::<Model>());
+            prop_assert_eq!(x.clone().without_below(&y), x.recursive_difference(&y));
             prop_assert_eq!(x.intersects(&y), !a.is_disjoint(&b));
             prop_assert_eq!(x.contains(&y), a.is_superset(&b));
             for path in a.iter().chain(&b) {

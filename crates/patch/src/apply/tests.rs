@@ -553,7 +553,7 @@ proptest! {
             let live = world.live.clone().unwrap();
             let place = Place::root(world.node());
             let everything = super::fields::field_set(place, &live);
-            let mut entries = super::managed::decode(&live["metadata"]["managedFields"], super::managed::Trust::FromClient).unwrap();
+            let mut entries = super::managed::decode(live["metadata"]["managedFields"].clone(), super::managed::Trust::FromClient).unwrap();
             prop_assert_eq!(entries.len(), live["metadata"]["managedFields"].items().len());
             for entry in &mut entries {
                 for path in entry.fields.paths().iter().filter(|path| path.len() > 2) {

@@ -39,12 +39,11 @@ static UNOWNED: LazyLock<FieldSet> = LazyLock::new(|| {
 pub fn update(scope: &Scope<'_>, live: Option<&Value>, object: &mut Value, writer: &Writer<'_>) {
     let live_entries = live.map_or(&Value::NULL, |live| live.metadata().get("managedFields"));
     let sent = object.at_mut("metadata").map(|metadata| metadata.remove("managedFields")).unwrap_or_default();
-    let is_sent_as_stored = sent == *live_entries;
-    let (owners, trust) = match starting_owners(scope, live_entries, &sent, is_sent_as_stored) {
-        Start::Stored => (None, Trust::Stored),
-        Start::Owners(owners) => (Some(owners), Trust::FromClient),
+    let start = starting_owners(scope, live_entries, sent);
+    let is_untracked = match &start {
+        Start::Stored(list) => list.items().is_empty(),
+        Start::Sent(owners) => owners.is_empty(),
     };
-    let is_untracked = owners.as_ref().map_or_else(|| live_entries.items().is_empty(), Vec::is_empty);
     if is_untracked && live.is_some_and(|live| !live.uid().is_empty()) {
         // tracking begins with the first apply
         return;
@@ -59,24 +58,13 @@ pub fn update(scope: &Scope<'_>, live: Option<&Value>, object: &mut Value, write
     };
     let Ok(changes) = compare(scope.place(), before, object) else { return };
     let changes = changes.without(scope.reset_fields);
-    let list = if changes.is_empty() && owners.is_none() && !scope.is_custom {
+    let list = match start {
         // nothing changed, and nobody touched the owners
-        if is_sent_as_stored { sent } else { live_entries.clone() }
-    } else {
-        let Ok(mut owners) = owners.map_or_else(|| decode(live_entries, Trust::Stored), Ok) else { return };
-        let transition = Transition { scope, before, after: object, changes: &changes };
-        if trust == Trust::FromClient || scope.is_custom {
-            owners = match reconciled(scope, before, owners) {
-                Ok(owners) => owners,
-                Err(_) => return,
-            };
-        }
-        if transition.take_over(&mut owners, None).is_err() {
-            return;
-        }
-        record(scope, &changes, &mut owners, writer);
-        cap(&mut owners);
-        encode(owners)
+        Start::Stored(list) if changes.is_empty() && !scope.is_custom => list,
+        start => match owners_after(scope, start, before, object, changes, writer) {
+            Ok(owners) => encode(owners),
+            Err(_) => return,
+        },
     };
     if !list.is_null() {
         object.make("metadata").set("managedFields", list);
@@ -88,41 +76,59 @@ pub fn update(scope: &Scope<'_>, live: Option<&Value>, object: &mut Value, write
 /// # Errors
 /// What is wrong with it, in upstream's words.
 pub fn validate(managed_fields: &Value) -> Result<(), String> {
-    decode(managed_fields, Trust::FromClient).map(drop)
+    decode(managed_fields.clone(), Trust::FromClient).map(drop)
 }
 
 /// Whose fields a write starts from.
 enum Start {
-    /// The live object's.
-    Stored,
+    /// The live object's managedFields.
+    Stored(Value),
     /// Those that the client sent.
-    Owners(Vec<Entry>),
+    Sent(Vec<Entry>),
 }
 
-fn starting_owners(scope: &Scope<'_>, live: &Value, sent: &Value, is_sent_as_stored: bool) -> Start {
-    let stored = || match decode(live, Trust::FromClient) {
-        // what cannot be read is forgotten
-        Err(_) => Start::Owners(Vec::new()),
-        Ok(_) => Start::Stored,
-    };
-    if !scope.subresource.is_empty() {
-        return Start::Stored;
+fn starting_owners(scope: &Scope<'_>, live: &Value, sent: Value) -> Start {
+    if sent == *live {
+        return Start::Stored(sent);
     }
-    if is_reset(sent) {
-        return Start::Owners(Vec::new());
+    if !scope.subresource.is_empty() || sent.is_null() {
+        return Start::Stored(live.clone());
     }
-    if is_sent_as_stored || sent.items().is_empty() {
-        return Start::Stored;
+    if is_reset(&sent) {
+        return Start::Sent(Vec::new());
     }
     match decode(sent, Trust::FromClient) {
-        Ok(owners) if !owners.is_empty() => Start::Owners(owners),
-        Ok(_) | Err(_) => stored(),
+        Ok(owners) if !owners.is_empty() => Start::Sent(owners),
+        Ok(_) | Err(_) => Start::Stored(live.clone()),
     }
 }
 
-/// Adds what the writer changed to its entry.
-pub(super) fn record(scope: &Scope<'_>, changes: &Changes, owners: &mut Vec<Entry>, writer: &Writer<'_>) {
-    let fields = changes.changed.difference(&UNOWNED);
+/// The owners after a write other than apply.
+fn owners_after(
+    scope: &Scope<'_>,
+    start: Start,
+    before: &Value,
+    after: &Value,
+    changes: Changes,
+    writer: &Writer<'_>,
+) -> Result<Vec<Entry>, Refused> {
+    let (mut owners, is_stored) = match start {
+        Start::Stored(list) => (decode(list, Trust::Stored)?, true),
+        Start::Sent(owners) => (owners, false),
+    };
+    if !is_stored || scope.is_custom {
+        owners = reconciled(scope, before, owners)?;
+    }
+    Transition { scope, before, after, changes: &changes }.take_over(&mut owners, None)?;
+    record(scope, changes.changed, &mut owners, writer);
+    cap(&mut owners);
+    Ok(owners)
+}
+
+/// Adds the fields that the writer changed to its entry.
+pub(super) fn record(scope: &Scope<'_>, changed: FieldSet, owners: &mut Vec<Entry>, writer: &Writer<'_>) {
+    let mut fields = changed;
+    fields.remove(&UNOWNED);
     if fields.is_empty() {
         return;
     }
@@ -145,9 +151,11 @@ pub(super) fn manager_name(name: &str) -> Str {
     Str::new(if name.is_empty() { "unknown" } else { name })
 }
 
-/// A set without the fields that nobody owns.
-pub(super) fn ownable(fields: &FieldSet) -> FieldSet {
-    fields.difference(&UNOWNED)
+/// Takes the fields that nobody owns out of a set; answers them.
+pub(super) fn remove_unowned(fields: &mut FieldSet) -> FieldSet {
+    let unowned = fields.intersection(&UNOWNED);
+    fields.remove(&UNOWNED);
+    unowned
 }
 
 /// Brings the owners' sets to the schemas of today; owners of versions that are no more are left out.
@@ -227,7 +235,7 @@ impl Transition<'_> {
             let Some(changes) = self.changes_in(&own_version, &owner.api_version, &mut versions)? else { continue };
             for lost in [&changes.changed, &changes.removed] {
                 if owner.fields.intersects(lost) {
-                    owner.fields = owner.fields.difference(lost);
+                    owner.fields.remove(lost);
                 }
             }
         }

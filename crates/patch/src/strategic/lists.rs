@@ -62,12 +62,22 @@ pub(super) fn merge_in_order(
     let before = before.map_or(&[][..], Vec::as_slice);
     let change = change.map_or(&[][..], Vec::as_slice);
     let is_keyed = !meta.merge_key.is_empty();
+    let shifted;
+    let before = if is_keyed && meta.is_merged && change.iter().any(has_directive) {
+        shifted = order_left_behind(before, change, meta.merge_key);
+        &shifted
+    } else {
+        before
+    };
     if is_keyed {
         require_merge_key(&merged, meta.merge_key)?;
-        require_objects_in(wanted)?;
+        require_objects_up_to(&merged, wanted, meta.merge_key)?;
     }
     let is_object = item_type(before, change)? == ItemType::Object;
-    if is_object && !is_keyed {
+    if is_object && !is_keyed && merged.is_empty() {
+        wanted.iter().try_for_each(require_object)?;
+    }
+    if is_object && !is_keyed && !(merged.is_empty() && wanted.is_empty()) {
         return Err(Fault::Plain("cannot order a list of objects without merge key".to_owned()));
     }
     let by = if is_object { By::Key(meta.merge_key) } else { By::Value };
@@ -91,7 +101,9 @@ fn merge_objects(before: Vec<Value>, change: &[Value], meta: &ListMeta<'_>) -> R
         let key = patch.get(meta.merge_key).ok_or_else(|| Fault::no_merge_key(item, meta.merge_key))?;
         let place = in_before
             .place_of_key(key)
-            .or_else(|| merged[n_before..].iter().position(|m| m.get(meta.merge_key) == key).map(|idx| idx + n_before));
+            .or_else(|| merged[n_before..].iter().position(|m| m.get(meta.merge_key) == key).map(|idx| idx + n_before))
+            // a null key is not an absent one
+            .filter(|&idx| merged[idx].has(meta.merge_key));
         match place.map(|idx| &mut merged[idx]) {
             Some(Value::Object(current)) => merge_object(current, patch, meta.item)?,
             Some(_) | None => merged.push(item.clone()),
@@ -104,8 +116,11 @@ fn merge_objects(before: Vec<Value>, change: &[Value], meta: &ListMeta<'_>) -> R
     interleave(patched, others, &wanted, &before, by)
 }
 
-/// An object with the merge key alone: enough to tell its place.
+/// An object with the merge key alone: enough to tell its place. One without the key stays as it is, for errors.
 fn key_only(item: &Value, merge_key: &str) -> Value {
+    if !item.has(merge_key) {
+        return item.clone();
+    }
     let mut only = Value::object();
     only.set(merge_key, item.get(merge_key).clone());
     only
@@ -172,11 +187,40 @@ fn mixed(before: &[Value], change: &[Value]) -> Fault {
     Fault::Plain(format!("list element types are not identical: {}", crate::go::v(&both)))
 }
 
-fn require_objects_in(wanted: &[Value]) -> Result<(), Fault> {
-    match wanted.iter().position(|item| item.as_object().is_none()) {
-        None => Ok(()),
-        Some(idx) => Err(Fault::Plain(format!("value for key {idx} is not a map"))),
+/// The order that upstream takes for the one before the patch: it deletes and appends in place, so that items added in
+/// the same patch stand where the deleted ones left room.
+fn order_left_behind(before: &[Value], change: &[Value], merge_key: &str) -> Vec<Value> {
+    let mut room: Vec<Value> = before.iter().map(|item| key_only(item, merge_key)).collect();
+    let mut n_items = room.len();
+    for item in change.iter().filter(|item| item.get(DIRECTIVE).as_str() == Some("delete")) {
+        while let Some(at) = room[..n_items].iter().position(|old| old.get(merge_key) == item.get(merge_key)) {
+            let last = room[n_items - 1].clone();
+            room[at..n_items].rotate_left(1);
+            n_items -= 1;
+            room[n_items] = last;
+        }
     }
+    if change.iter().any(|item| item.get(DIRECTIVE).as_str() == Some("replace")) {
+        return room;
+    }
+    for item in change.iter().filter(|item| !has_directive(item)) {
+        let is_new = room[..n_items].iter().all(|old| old.get(merge_key) != item.get(merge_key));
+        if is_new && n_items < room.len() {
+            room[n_items] = key_only(item, merge_key);
+            n_items += 1;
+        }
+    }
+    room
+}
+
+/// Looking for the places of `merged` in `wanted` must not meet anything but objects.
+fn require_objects_up_to(merged: &[Value], wanted: &[Value], merge_key: &str) -> Result<(), Fault> {
+    let Some(idx) = wanted.iter().position(|item| item.as_object().is_none()) else { return Ok(()) };
+    let places = Places::of(wanted, By::Key(merge_key));
+    if merged.iter().all(|item| places.place(item).is_some_and(|place| place < idx)) {
+        return Ok(());
+    }
+    Err(Fault::Plain(format!("value for key {idx} is not a map")))
 }
 
 /// The items of the patch must be among those of `$setElementOrder` and in the same order.
@@ -207,8 +251,8 @@ fn check_order(change: &[Value], wanted: &[Value], merge_key: &str) -> Result<()
         loop {
             let next = wanted_items.next().ok_or_else(contradiction)?;
             if is_keyed {
-                require_merge_key(std::slice::from_ref(item), merge_key)?;
-                require_merge_key(std::slice::from_ref(next), merge_key)?;
+                require_object(next)?;
+                require_merge_key([item, next], merge_key)?;
             }
             let is_same = if is_keyed { item.get(merge_key) == next.get(merge_key) } else { item == next };
             if is_same {

@@ -132,7 +132,7 @@ fn is_less(left: Option<usize>, right: Option<usize>) -> bool {
 }
 
 /// Every item must be an object that has the merge key.
-pub(super) fn require_merge_key(items: &[Value], key: &str) -> Result<(), Fault> {
+pub(super) fn require_merge_key<'a>(items: impl IntoIterator<Item = &'a Value>, key: &str) -> Result<(), Fault> {
     for item in items {
         require_object(item)?;
         if !item.has(key) {
