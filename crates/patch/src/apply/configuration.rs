@@ -1,13 +1,13 @@
 //! Server-side apply of a configuration.
 
-use super::compare::{Changes, compare};
+use super::compare::compare;
 use super::fields::checked_field_set;
 use super::last_applied::{self, KUBECTL};
 use super::managed::{Entry, Operation, Trust, decode, encode};
 use super::merge::merge;
 use super::place::is_same;
 use super::prune::pruned;
-use super::update::{Applier, Refused, Transition, manager_name, reconciled, record, remove_unowned};
+use super::update::{Refused, Transition, manager_name, reconciled, record, remove_unowned};
 use super::{FieldSet, Scope, Writer, described};
 use pintle_apimachinery::meta::{Meta, well_known::LAST_APPLIED};
 use pintle_apimachinery::status::{Result, Status};
@@ -175,70 +175,73 @@ impl<'a> Attempt<'a> {
     }
 
     /// Runs; `kubectl` may override what its annotation says it applied and that has not changed since.
-    fn with_last_applied(&self, owners: Vec<Entry>, is_forced: bool) -> Result<Done> {
-        let is_kubectl = self.writer.manager == KUBECTL;
-        let saved = if is_kubectl { owners.clone() } else { Vec::new() };
-        let mut done = match self.run(owners, is_forced) {
-            Err(Refused::Conflicts(conflicts)) if is_kubectl => {
-                let Some(allowed) = last_applied::unchanged_fields(self.scope, self.before) else {
-                    return Err(conflicts.status());
-                };
-                let rest = conflicts.without(&allowed);
-                if !rest.is_empty() {
-                    return Err(rest.status());
-                }
-                self.run(saved, true)
-            }
-            result => result,
-        }
-        .map_err(|refused| match refused {
+    fn with_last_applied(mut self, owners: Vec<Entry>, is_forced: bool) -> Result<Done> {
+        let merged = self.merged.take();
+        let is_migrating = self.writer.manager == KUBECTL && self.before.annotation(LAST_APPLIED).is_some();
+        let done =
+            if is_migrating { self.migrate(owners, merged, is_forced) } else { self.run(owners, merged, is_forced) };
+        done.map_err(|refused| match refused {
             Refused::Conflicts(conflicts) => conflicts.status(),
             Refused::Failed(why) => plain(why),
-        })?;
-        if is_kubectl {
-            let mut object = done.object.take().unwrap_or_else(|| self.before.clone());
-            last_applied::refresh(&mut object, self.config);
-            done.object = (object != *self.before).then_some(object);
-        }
+        })
+    }
+
+    fn migrate(&self, owners: Vec<Entry>, merged: Option<Value>, is_forced: bool) -> Result<Done, Refused> {
+        let mut done = match self.run(owners.clone(), merged.clone(), is_forced) {
+            Err(Refused::Conflicts(conflicts)) => {
+                let allowed = last_applied::unchanged_fields(self.scope, self.before).unwrap_or_default();
+                let rest = conflicts.without(&allowed);
+                if !rest.is_empty() {
+                    return Err(Refused::Conflicts(rest));
+                }
+                self.run(owners, merged, true)?
+            }
+            result => result?,
+        };
+        let mut object = done.object.take().unwrap_or_else(|| self.before.clone());
+        last_applied::refresh(&mut object, self.config);
+        done.object = (object != *self.before).then_some(object);
         Ok(done)
     }
 
-    fn run(&self, owners: Vec<Entry>, is_forced: bool) -> Result<Done, Refused> {
-        let (scope, place) = (self.scope, self.scope.place());
+    fn run(&self, owners: Vec<Entry>, merged: Option<Value>, is_forced: bool) -> Result<Done, Refused> {
+        let scope = self.scope;
         let mut applier = self.applier.clone();
         // kept even if the version of the old entry is no more
         if let Some(last) = owners.iter().find(|owner| owner.is_same_owner(&applier)) {
             applier.time = last.time.clone();
         }
-        // what nobody owns counts while fields are pruned and taken over
-        applier.fields = applier.fields.union(&self.unowned);
-        let mut owners = if scope.is_custom { reconciled(scope, self.before, owners)? } else { owners };
-        let mut merged = self.merged.clone();
+        let is_plain = !scope.is_custom && owners.iter().all(|owner| owner.api_version == applier.api_version);
+        let mut owners = if is_plain { owners } else { reconciled(scope, self.before, owners)? };
         let last = owners.iter().position(|owner| owner.is_same_owner(&applier)).map(|idx| owners.swap_remove(idx));
-        owners.push(applier.clone());
-        if let Some(last) = last.filter(|last| drops_fields(last, &applier)) {
-            let object = merged.as_ref().unwrap_or(self.before);
-            let less = pruned(scope, object, &owners, &last).map_err(|why| format!("failed to prune fields: {why}"))?;
-            merged = less.or(merged);
-        }
-        let merged = merged.filter(|merged| !is_same(merged, self.before));
-        let changes = match &merged {
-            Some(after) => compare(place, self.before, after)
-                .map_err(|why| format!("failed to compare objects: {why}"))?
-                .without(scope.reset_fields),
-            None => Changes::default(),
+        let merged = match last.filter(|last| drops_fields(last, &applier)) {
+            Some(last) => self.prune(&last, &owners, merged)?,
+            None => merged,
         };
-        let after = merged.as_ref().unwrap_or(self.before);
-        let transition = Transition { scope, before: self.before, after, changes: &changes };
-        transition.take_over(&mut owners, Some(Applier { entry: &applier, is_forced }))?;
-        if let Some(owner) = owners.iter_mut().find(|owner| owner.is_same_owner(&applier)) {
-            owner.fields.clone_from(&self.applier.fields);
-            if merged.is_some() {
-                owner.time = format_time(self.writer.now);
-            }
+        let merged = merged.filter(|merged| !is_same(merged, self.before));
+        if let Some(after) = merged.as_ref().filter(|_| !owners.is_empty()) {
+            let changes = compare(scope.place(), self.before, after)
+                .map_err(|why| format!("failed to compare objects: {why}"))?
+                .without(scope.reset_fields);
+            Transition { scope, before: self.before, after, changes: &changes }
+                .take_over(&mut owners, Some(is_forced))?;
         }
+        if merged.is_some() {
+            applier.time = format_time(self.writer.now);
+        }
+        owners.push(applier);
         owners.retain(|owner| !owner.fields.is_empty());
         Ok(Done { object: merged, owners: encode(owners) })
+    }
+
+    /// The merged object without what the applier owned and names no more.
+    fn prune(&self, last: &Entry, owners: &[Entry], merged: Option<Value>) -> Result<Option<Value>, String> {
+        // what nobody owns still counts as named here
+        let applier = Entry { fields: self.applier.fields.union(&self.unowned), ..self.applier.clone() };
+        let owners: Vec<Entry> = owners.iter().cloned().chain([applier]).collect();
+        let object = merged.as_ref().unwrap_or(self.before);
+        let less = pruned(self.scope, object, &owners, last).map_err(|why| format!("failed to prune fields: {why}"))?;
+        Ok(less.or(merged))
     }
 }
 

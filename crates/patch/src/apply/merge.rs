@@ -78,8 +78,7 @@ fn members(map: Map<'_>, live: Option<&Object>, config: Option<&Object>) -> Resu
         return Ok(Merged::Same);
     };
     let before = live.unwrap_or(&NONE);
-    // made at the first difference
-    let mut merged: Option<Object> = live.is_none().then(Object::new);
+    let mut changes: Vec<(&Str, Option<Value>)> = Vec::new();
     let mut known = map.members();
     for (name, value) in config.iter() {
         let old = before.get(name);
@@ -87,22 +86,34 @@ fn members(map: Map<'_>, live: Option<&Object>, config: Option<&Object>) -> Resu
             continue;
         }
         let member = known.next(name).ok_or_else(|| format!(".{name}: field not declared in schema"))?;
-        let result = walk(member.place, old, Some(value)).map_err(|why| format!(".{name}{why}"))?;
-        match result {
+        match walk(member.place, old, Some(value)).map_err(|why| format!(".{name}{why}"))? {
             Merged::Same => {}
-            Merged::Made(value) => {
-                merged.get_or_insert_with(|| before.clone()).insert(name, value);
-            }
-            Merged::Nothing => {
-                merged.get_or_insert_with(|| before.clone()).remove(name);
-            }
+            Merged::Made(value) => changes.push((name, Some(value))),
+            Merged::Nothing => changes.push((name, None)),
         }
     }
-    Ok(match merged {
-        None => Merged::Same,
-        Some(merged) if merged.is_empty() => Merged::Nothing,
-        Some(merged) => Merged::Made(Value::Object(merged)),
-    })
+    if changes.is_empty() && live.is_some() {
+        return Ok(Merged::Same);
+    }
+    let merged = changed(before, changes);
+    Ok(if merged.is_empty() { Merged::Nothing } else { Merged::Made(Value::Object(merged)) })
+}
+
+/// The object with changed members, which stand in order; what does not change is copied once.
+fn changed(before: &Object, changes: Vec<(&Str, Option<Value>)>) -> Object {
+    let mut members = Vec::with_capacity(before.len() + changes.len());
+    let mut changes = changes.into_iter().peekable();
+    for (name, value) in before.iter() {
+        while let Some((new, value)) = changes.next_if(|(changed, _)| *changed < name) {
+            members.extend(value.map(|value| (new.clone(), value)));
+        }
+        match changes.next_if(|(changed, _)| *changed == name) {
+            Some((_, value)) => members.extend(value.map(|value| (name.clone(), value))),
+            None => members.push((name.clone(), value.clone())),
+        }
+    }
+    members.extend(changes.filter_map(|(new, value)| Some((new.clone(), value?))));
+    Object::from_unsorted(members)
 }
 
 /// Items of a list by their elements: where the first of each stands, and whether it stands there twice.
@@ -176,18 +187,26 @@ fn in_place(
     if !is_unique(live_elements) || !is_unique(config_elements) {
         return None;
     }
-    let mut merged: Option<Vec<Value>> = None;
+    let mut changes: Vec<(usize, Value)> = Vec::new();
     let mut place = 0;
     for (element, item) in config_elements.iter().zip(config) {
         place += live_elements[place..].iter().position(|other| other == element)?;
         match walk(list.item, Some(&live[place]), Some(item)).unwrap_or(Merged::Nothing) {
             Merged::Same => {}
-            Merged::Made(value) => merged.get_or_insert_with(|| live.to_vec())[place] = value,
+            Merged::Made(value) => changes.push((place, value)),
             Merged::Nothing => return None,
         }
         place += 1;
     }
-    Some(merged.map_or(Merged::Same, |merged| Merged::Made(Value::Array(merged))))
+    if changes.is_empty() {
+        return Some(Merged::Same);
+    }
+    let mut changes = changes.into_iter().peekable();
+    let item = |(idx, item): (usize, &Value)| match changes.next_if(|(changed, _)| *changed == idx) {
+        Some((_, value)) => value,
+        None => item.clone(),
+    };
+    Some(Merged::Made(live.iter().enumerate().map(item).collect()))
 }
 
 /// Where the next item of a merged list comes from.

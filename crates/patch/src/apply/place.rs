@@ -240,12 +240,13 @@ pub(super) fn forms_of<'s>(
     right: Option<&Value>,
 ) -> (Option<Form<'s>>, Form<'s>) {
     let atom = place.atom();
-    let (l, r) = (atom.deduced(left), atom.deduced(right));
     match (left, right) {
-        (_, None) => (None, l.form()),
-        (None, Some(_)) => (None, r.form()),
-        (Some(_), Some(_)) if l.parts() == r.parts() => (None, r.form()),
-        (Some(_), Some(_)) => (Some(l.form()), r.form()),
+        (left, None) => (None, atom.deduced(left).form()),
+        (None, right) => (None, atom.deduced(right).form()),
+        (left, right) => {
+            let (l, r) = (atom.deduced(left), atom.deduced(right));
+            ((l.parts() != r.parts()).then(|| l.form()), r.form())
+        }
     }
 }
 

@@ -23,30 +23,32 @@ pub(super) fn pruned(
     last: &Entry,
 ) -> Result<Option<Value>, String> {
     let Some((place, merged)) = versioned(scope, merged, &last.api_version)? else { return Ok(None) };
-    let last_fields = with_named_fields(place, &last.fields);
+    let last_fields = with_named_fields(place, last.fields.clone());
+    let all_fields = named_fields(place, &merged);
     let without_last = without(place, &merged, &last_fields);
-    let kept = with_owned(scope, &merged, without_last, owners, &last.api_version)?;
+    let kept = with_owned(scope, &merged, &all_fields, without_last, owners, &last.api_version)?;
     let Some((_, kept)) = versioned(scope, &kept, &last.api_version)? else { return Ok(None) };
     // only what the applier owned itself may go
-    let gone = named_fields(place, &merged).difference(&named_fields(place, &kept)).intersection(&last_fields);
+    let mut gone = all_fields;
+    gone.remove(&named_fields(place, &kept));
+    let gone = gone.intersection(&last_fields);
     if gone.is_empty() {
         return Ok(None);
     }
     let pruned = without(place, &merged, &gone);
-    match versioned(scope, &pruned, &scope.kind.api_version())? {
+    let own_version = scope.kind.api_version();
+    match versioned(scope, &pruned, &own_version)? {
         Some((_, pruned)) => Ok(Some(pruned.into_owned())),
-        None => Err(format!(
-            "no kind {:?} is registered for version {:?}",
-            scope.kind.kind.as_str(),
-            scope.kind.api_version()
-        )),
+        None => Err(format!("no kind {:?} is registered for version {own_version:?}", scope.kind.kind.as_str())),
     }
 }
 
-/// `pruned` with everything that it lost and somebody owns: first in the version it is in, then in the others.
+/// `pruned` with everything that it lost of `merged` and somebody owns: first in the version that both are in, then in
+/// the others.
 fn with_owned(
     scope: &Scope<'_>,
     merged: &Value,
+    all_fields: &FieldSet,
     pruned: Value,
     owners: &[Entry],
     first_version: &str,
@@ -61,13 +63,15 @@ fn with_owned(
     by_version.sort_by_key(|(version, _)| *version != first_version);
     let (mut merged, mut pruned) = (Cow::Borrowed(merged), pruned);
     for (version, owned) in by_version {
-        let Some((place, converted)) = versioned(scope, &merged, version)? else { continue };
-        let converted = Cow::<Value>::Owned(converted.into_owned());
-        let Some((_, less)) = versioned(scope, &pruned, version)? else { continue };
-        let kept = named_fields(place, &less).union(&with_named_fields(place, &owned));
-        let gone = named_fields(place, &converted).difference(&kept);
-        pruned = without(place, &converted, &gone);
-        merged = converted;
+        if version != merged.api_version() {
+            let Some((_, converted)) = versioned(scope, &merged, version)? else { continue };
+            merged = Cow::Owned(converted.into_owned());
+        }
+        let Some((place, less)) = versioned(scope, &pruned, version)? else { continue };
+        let mut gone = if version == first_version { all_fields.clone() } else { named_fields(place, &merged) };
+        gone.remove(&named_fields(place, &less));
+        gone.remove(&with_named_fields(place, owned));
+        pruned = without(place, &merged, &gone);
     }
     Ok(pruned)
 }
@@ -95,14 +99,13 @@ fn versioned<'a>(
 }
 
 fn named_fields(place: Place<'_>, object: &Value) -> FieldSet {
-    with_named_fields(place, &field_set(place, object))
+    with_named_fields(place, field_set(place, object))
 }
 
 /// The set with the declared fields in it that have something below them in the set: `a` of `a.b`.
-fn with_named_fields(place: Place<'_>, set: &FieldSet) -> FieldSet {
-    let mut root = set.root().clone();
-    name(Some(place), &mut root);
-    FieldSet::from_root(root)
+fn with_named_fields(place: Place<'_>, mut set: FieldSet) -> FieldSet {
+    name(Some(place), set.root_mut());
+    set
 }
 
 fn name(place: Option<Place<'_>>, children: &mut Object) {

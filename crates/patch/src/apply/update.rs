@@ -204,47 +204,37 @@ impl From<String> for Refused {
 }
 
 impl Transition<'_> {
-    /// Takes changed and removed fields from their owners; owners of nothing vanish. With `applier` (the owner that
-    /// applies, and without force) changes of what others own are conflicts and nothing is taken.
-    pub(super) fn take_over(&self, owners: &mut Vec<Entry>, applier: Option<Applier<'_>>) -> Result<(), Refused> {
+    /// Takes changed and removed fields from their owners; owners of nothing vanish. `is_forced` is `None` for what is
+    /// no apply, whose changes no owner can refuse; a change of what others own is a conflict where it is `Some(false)`,
+    /// and nothing is taken.
+    pub(super) fn take_over(&self, owners: &mut Vec<Entry>, is_forced: Option<bool>) -> Result<(), Refused> {
         let mut versions: Vec<(Str, Option<Changes>)> = Vec::new();
         let own_version = self.scope.kind.api_version();
         let mut conflicts = Conflicts::default();
-        let mut is_missing = Vec::new();
-        for (idx, owner) in owners.iter().enumerate() {
-            if applier.as_ref().is_some_and(|applier| owner.is_same_owner(applier.entry)) {
-                continue;
-            }
-            let Some(changes) = self.changes_in(&own_version, &owner.api_version, &mut versions)? else {
-                is_missing.push(idx);
-                continue;
-            };
-            let is_checked = applier.as_ref().is_some_and(|applier| !applier.is_forced);
-            if is_checked && owner.fields.intersects(&changes.changed) {
+        for owner in owners.iter() {
+            let changes = self.changes_in(&own_version, &owner.api_version, &mut versions)?;
+            let lost = changes.filter(|changes| owner.fields.intersects(&changes.changed));
+            if let Some(changes) = lost.filter(|_| is_forced == Some(false)) {
                 conflicts.add(owner, &owner.fields.intersection(&changes.changed));
             }
         }
         if !conflicts.is_empty() {
             return Err(Refused::Conflicts(conflicts));
         }
-        for (idx, owner) in owners.iter_mut().enumerate() {
-            let is_applier = applier.as_ref().is_some_and(|applier| owner.is_same_owner(applier.entry));
-            if is_applier || is_missing.contains(&idx) {
-                continue;
-            }
+        let mut kept = Vec::with_capacity(owners.len() + 1);
+        for mut owner in owners.drain(..) {
+            // owners in versions that are no more go, too
             let Some(changes) = self.changes_in(&own_version, &owner.api_version, &mut versions)? else { continue };
             for lost in [&changes.changed, &changes.removed] {
                 if owner.fields.intersects(lost) {
                     owner.fields.remove(lost);
                 }
             }
+            if !owner.fields.is_empty() {
+                kept.push(owner);
+            }
         }
-        let mut idx = 0;
-        owners.retain(|owner| {
-            let is_kept = !is_missing.contains(&idx) && !owner.fields.is_empty();
-            idx += 1;
-            is_kept
-        });
+        *owners = kept;
         Ok(())
     }
 
@@ -279,12 +269,6 @@ impl Transition<'_> {
             compare(Place::root(node), &before, &after).map_err(|why| format!("failed to compare objects: {why}"))?;
         Ok(Some(changes.without(versions.reset_fields(version))))
     }
-}
-
-/// The owner that applies.
-pub(super) struct Applier<'a> {
-    pub(super) entry: &'a Entry,
-    pub(super) is_forced: bool,
 }
 
 /// The element of a member, for paths that code names.
