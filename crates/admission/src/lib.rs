@@ -6,12 +6,19 @@
 
 pub mod attributes;
 pub mod chain;
+mod compiled;
 mod errors;
+pub mod expressions;
+mod matching;
 pub mod plugins;
 pub mod pod;
+mod policy;
 pub mod quota;
 pub mod webhook;
 
 pub use attributes::{Admission, AdmitAll, Attributes, Operation, Warnings};
 pub use chain::{Chain, Plugin, Rounds};
 pub use errors::{forbidden, object_name};
+pub use expressions::Expressions;
+pub use matching::{Forms, SingleForms};
+pub use policy::{MESSAGE_BYTES_MAX, ValidatingAdmissionPolicy};

@@ -10,8 +10,9 @@ use pintle_admission::plugins::{
 };
 use pintle_admission::quota::ResourceQuota;
 use pintle_admission::webhook::{
-    HttpCaller, MutatingAdmissionWebhook, NoExpressions, Routing, ServiceResolver, ValidatingAdmissionWebhook, Webhooks,
+    HttpCaller, MutatingAdmissionWebhook, Routing, ServiceResolver, ValidatingAdmissionWebhook, Webhooks,
 };
+use pintle_admission::expressions::NoExpressions;
 use pintle_admission::{Admission, Chain, Plugin, chain};
 use pintle_apimachinery::env::Env;
 use pintle_auth::Lookup;

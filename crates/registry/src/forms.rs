@@ -3,7 +3,7 @@
 use crate::catalog::Catalog;
 use crate::resource::{Definition, Resource};
 use async_trait::async_trait;
-use pintle_admission::webhook::Forms;
+use pintle_admission::Forms;
 use pintle_apimachinery::status::Result;
 use pintle_apimachinery::value::Parsed;
 use pintle_apimachinery::{GroupVersionKind, GroupVersionResource, Status, Value};
@@ -40,6 +40,10 @@ impl Forms for CatalogForms {
                 && (subresource.is_empty() || other.subresources.iter().any(|own| own == subresource))
         };
         served.iter().filter(shows_same).map(|other| (other.gvr.clone(), other.kind.clone())).collect()
+    }
+
+    fn resource_of(&self, kind: &GroupVersionKind) -> Option<(GroupVersionResource, bool)> {
+        self.of_kind(kind).map(|resource| (resource.gvr.clone(), resource.is_namespaced))
     }
 
     async fn convert(&self, object: Value, from: &GroupVersionKind, to: &GroupVersionKind) -> Result<Value> {

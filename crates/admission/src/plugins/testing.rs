@@ -106,6 +106,10 @@ impl Outcome {
         expect.assert_eq(&self.ok().at(path).to_json_string());
     }
 
+    pub(crate) fn is_ok(&self) -> bool {
+        self.result.is_ok()
+    }
+
     pub(crate) fn status(&self) -> &Status {
         self.result.as_ref().expect_err("the operation is refused")
     }

@@ -4,18 +4,15 @@
 //! Follows: apiserver/pkg/admission/plugin/webhook/generic/webhook.go (v0.35).
 
 use super::call::{CallError, Caller};
-use super::expressions::{Expressions, Input};
-use super::forms::Forms;
 use super::hook::Hook;
 use super::review;
-use super::rules::{Subject, namespace_of};
 use crate::attributes::Attributes;
+use crate::expressions::{Expressions, Input, do_all_hold};
+use crate::matching::{Form, Forms, Pair, Selection, matching_form};
 use pintle_apimachinery::env::Env;
-use pintle_apimachinery::field::{aggregate, go_quote};
-use pintle_apimachinery::labels::Selector;
-use pintle_apimachinery::meta::Meta;
+use pintle_apimachinery::field::go_quote;
 use pintle_apimachinery::status::Result;
-use pintle_apimachinery::{GroupResource, GroupVersionKind, GroupVersionResource, Status, Value};
+use pintle_apimachinery::{Status, Value};
 use pintle_auth::Lookup;
 use std::sync::Arc;
 
@@ -32,20 +29,6 @@ pub struct Webhooks {
     pub caller: Arc<dyn Caller>,
     /// Dice.
     pub env: Env,
-}
-
-/// The form in which a webhook wants an operation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Form {
-    pub resource: GroupVersionResource,
-    pub kind: GroupVersionKind,
-}
-
-/// An object before and after, in one form.
-#[derive(Clone, Debug)]
-pub(super) struct Pair {
-    pub object: Option<Value>,
-    pub old: Option<Value>,
 }
 
 /// How a call ended other than well.
@@ -65,61 +48,15 @@ impl Webhooks {
         attributes: &Attributes<'_>,
         object: Option<&Value>,
     ) -> Result<Option<Form>> {
-        let in_namespace = self.is_namespace_selected(hook, attributes, object).await;
-        let of_object = is_object_selected(hook, attributes, object);
-        if matches!(in_namespace, Ok(false)) || matches!(of_object, Ok(false)) {
-            return Ok(None);
-        }
-        let Some(form) = self.matching_form(hook, attributes) else { return Ok(None) };
-        in_namespace?;
-        of_object?;
+        let selection = hook.selectors.select(&*self.lookup, attributes, object).await;
+        let Selection::Fits(is_told) = selection else { return Ok(None) };
+        let form = matching_form(&*self.forms, &hook.rules, hook.is_equivalent, attributes);
+        let Some(form) = form else { return Ok(None) };
+        is_told?;
         if hook.has_conditions && !self.do_conditions_hold(hook, attributes, object, &form).await? {
             return Ok(None);
         }
         Ok(Some(form))
-    }
-
-    fn matching_form(&self, hook: &Hook, attributes: &Attributes<'_>) -> Option<Form> {
-        let subject = Subject::of(attributes);
-        if hook.rules.iter().any(|rule| rule.matches(subject)) {
-            return Some(Form { resource: attributes.resource.clone(), kind: attributes.kind.clone() });
-        }
-        if !hook.is_equivalent {
-            return None;
-        }
-        let equivalents = self.forms.equivalents(attributes.resource, attributes.subresource);
-        let mut others = hook.rules.iter().flat_map(|rule| {
-            let others = equivalents.iter().filter(|(resource, _)| resource != attributes.resource);
-            others.filter(move |(resource, _)| rule.matches(Subject { resource, ..subject }))
-        });
-        others.next().map(|(resource, kind)| Form { resource: resource.clone(), kind: kind.clone() })
-    }
-
-    async fn is_namespace_selected(
-        &self,
-        hook: &Hook,
-        attributes: &Attributes<'_>,
-        object: Option<&Value>,
-    ) -> Result<bool> {
-        let namespace = namespace_of(attributes);
-        let is_namespace_itself = attributes.resource.resource == "namespaces";
-        if namespace.is_empty() && !is_namespace_itself {
-            return Ok(true);
-        }
-        let selector = selector(&hook.namespaces)?;
-        if selector.is_everything() {
-            return Ok(true);
-        }
-        if is_namespace_itself && attributes.subresource.is_empty() && attributes.is_write() {
-            return Ok(object.is_some_and(|object| selector.matches(&object.metadata()["labels"])));
-        }
-        let found = match self.lookup.get("", "namespaces", "", namespace).await {
-            Some(found) => Some(found),
-            None => self.lookup.get_live("", "namespaces", "", namespace).await?,
-        };
-        let found =
-            found.ok_or_else(|| Box::new(Status::not_found(&GroupResource::new("", "namespaces"), namespace)))?;
-        Ok(selector.matches(&found.metadata()["labels"]))
     }
 
     async fn do_conditions_hold(
@@ -129,56 +66,18 @@ impl Webhooks {
         object: Option<&Value>,
         form: &Form,
     ) -> Result<bool> {
-        let pair = self.pair(attributes, object, form).await?;
+        let pair = Pair::read(&*self.forms, attributes, object, form).await?;
         let input = Input {
             attributes,
             resource: &form.resource,
             kind: &form.kind,
             object: pair.object.as_ref(),
             old: pair.old.as_ref(),
+            params: None,
+            namespace: None,
         };
-        let answers = hook.conditions.evaluate(input);
-        let errors = match answers {
-            Ok(answers) => {
-                if answers.contains(&Ok(false)) {
-                    return Ok(false);
-                }
-                answers.into_iter().filter_map(Result::err).collect()
-            }
-            Err(why) => vec![why],
-        };
-        if errors.is_empty() {
-            return Ok(true);
-        }
-        if hook.is_failure_ignored {
-            return Ok(false);
-        }
-        let resource = attributes.resource.group_resource();
-        Err(Box::new(Status::forbidden(&resource, attributes.name, aggregate(&errors))))
-    }
-
-    /// The objects of the operation in this form.
-    pub(super) async fn pair(&self, attributes: &Attributes<'_>, object: Option<&Value>, form: &Form) -> Result<Pair> {
-        Ok(Pair {
-            object: self.in_form(object, attributes.kind, &form.kind).await?,
-            old: self.in_form(attributes.old, attributes.kind, &form.kind).await?,
-        })
-    }
-
-    async fn in_form(
-        &self,
-        object: Option<&Value>,
-        from: &GroupVersionKind,
-        to: &GroupVersionKind,
-    ) -> Result<Option<Value>> {
-        let Some(object) = object else { return Ok(None) };
-        if from == to {
-            return Ok(Some(object.clone()));
-        }
-        let mut converted = self.forms.convert(object.clone(), from, to).await?;
-        converted.set("apiVersion", to.api_version());
-        converted.set("kind", to.kind.clone());
-        Ok(Some(converted))
+        do_all_hold(hook.conditions.evaluate(input), hook.is_failure_ignored)
+            .map_err(|why| Box::new(Status::forbidden(&attributes.resource.group_resource(), attributes.name, why)))
     }
 
     /// Asks a webhook. The patch of its answer, where there may be one.
@@ -237,14 +136,4 @@ impl Failure {
             }
         }
     }
-}
-
-fn selector(selector: &Result<Selector, String>) -> Result<&Selector> {
-    selector.as_ref().map_err(|why| Box::new(Status::internal(why)))
-}
-
-fn is_object_selected(hook: &Hook, attributes: &Attributes<'_>, object: Option<&Value>) -> Result<bool> {
-    let selector = selector(&hook.objects)?;
-    let is_selected = |object: Option<&Value>| object.is_some_and(|o| selector.matches(&o.metadata()["labels"]));
-    Ok(selector.is_everything() || is_selected(object) || is_selected(attributes.old))
 }

@@ -1,9 +1,8 @@
 //! A webhook, read from its configuration once.
 
-use super::expressions::{Conditions, Expressions};
-use super::rules::Rule;
-use parking_lot::Mutex;
-use pintle_apimachinery::labels::Selector;
+use crate::compiled::Compiled;
+use crate::expressions::{Conditions, Expressions};
+use crate::matching::{Rule, Selectors};
 use pintle_apimachinery::meta::Meta;
 use pintle_apimachinery::{Str, Value};
 use pintle_auth::Lookup;
@@ -21,8 +20,7 @@ pub(super) struct Hook {
     pub client_config: Value,
     pub rules: Vec<Rule>,
     pub is_equivalent: bool,
-    pub namespaces: Result<Selector, String>,
-    pub objects: Result<Selector, String>,
+    pub selectors: Selectors,
     pub has_conditions: bool,
     pub conditions: Arc<dyn Conditions>,
     pub is_failure_ignored: bool,
@@ -45,8 +43,7 @@ impl Hook {
             client_config: hook["clientConfig"].clone(),
             rules: hook["rules"].items().iter().map(Rule::read).collect(),
             is_equivalent: hook["matchPolicy"].as_str() == Some("Equivalent"),
-            namespaces: Selector::from_object(&hook["namespaceSelector"]),
-            objects: Selector::from_object(&hook["objectSelector"]),
+            selectors: Selectors::read(hook),
             has_conditions: !conditions.is_empty(),
             conditions: expressions.conditions(&conditions),
             is_failure_ignored: hook["failurePolicy"].as_str() == Some("Ignore"),
@@ -65,41 +62,19 @@ impl Hook {
 /// The webhooks of all configurations of one kind, in order: by the configurations' names.
 #[derive(Debug)]
 pub(super) struct Source {
-    resource: &'static str,
-    lookup: Arc<dyn Lookup>,
+    configurations: Compiled<Vec<Arc<Hook>>>,
     expressions: Arc<dyn Expressions>,
-    read: Mutex<BTreeMap<Str, Configuration>>,
-}
-
-#[derive(Clone, Debug)]
-struct Configuration {
-    /// uid and resourceVersion of what was read.
-    version: (Str, Str),
-    hooks: Vec<Arc<Hook>>,
 }
 
 impl Source {
     pub(super) fn new(resource: &'static str, lookup: Arc<dyn Lookup>, expressions: Arc<dyn Expressions>) -> Source {
-        Source { resource, lookup, expressions, read: Mutex::default() }
+        Source { configurations: Compiled::new("admissionregistration.k8s.io", resource, lookup), expressions }
     }
 
     /// The webhooks as they are now.
     pub(super) async fn hooks(&self) -> Vec<Arc<Hook>> {
-        let configurations = self.lookup.list("admissionregistration.k8s.io", self.resource, "").await;
-        let mut read = self.read.lock();
-        if configurations.is_empty() {
-            read.clear();
-            return Vec::new();
-        }
-        let mut next = BTreeMap::new();
-        for object in &configurations {
-            let version = (Str::new(object.uid()), Str::new(object.resource_version()));
-            let known = read.remove(object.name()).filter(|known| known.version == version);
-            let configuration = known.unwrap_or_else(|| Configuration { version, hooks: self.read(object) });
-            next.insert(Str::new(object.name()), configuration);
-        }
-        *read = next;
-        read.values().flat_map(|configuration| configuration.hooks.iter().cloned()).collect()
+        let configurations = self.configurations.all(|configuration| self.read(configuration)).await;
+        configurations.iter().flat_map(|hooks| hooks.iter().cloned()).collect()
     }
 
     fn read(&self, configuration: &Value) -> Vec<Arc<Hook>> {

@@ -1,17 +1,14 @@
 //! Webhooks: admission by servers elsewhere, as objects of the API configure it.
 //!
 //! The plugins know neither how a webhook is reached ([`Caller`]; [`HttpCaller`] does it over HTTPS), nor how objects
-//! are converted between versions ([`Forms`]), nor the language of match conditions ([`Expressions`]).
+//! are converted between versions ([`crate::Forms`]), nor the language of match conditions ([`crate::Expressions`]).
 
 mod call;
 mod dispatch;
-mod expressions;
-mod forms;
 mod hook;
 mod http;
 mod mutating;
 mod review;
-pub(crate) mod rules;
 mod service;
 #[cfg(test)]
 mod tests;
@@ -19,8 +16,6 @@ mod validating;
 
 pub use call::{CallError, Caller};
 pub use dispatch::Webhooks;
-pub use expressions::{Conditions, Expressions, Input, NoExpressions};
-pub use forms::{Forms, SingleForms};
 pub use http::{ANSWER_BYTES_MAX, CLIENTS_MAX, HttpCaller};
 pub(crate) use mutating::Memory;
 pub use mutating::MutatingAdmissionWebhook;

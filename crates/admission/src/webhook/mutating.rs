@@ -2,11 +2,11 @@
 //!
 //! Follows: apiserver/pkg/admission/plugin/webhook/mutating/dispatcher.go (v0.35).
 
-use super::dispatch::{Failure, Form, Webhooks};
+use super::dispatch::{Failure, Webhooks};
 use super::hook::{Hook, Source};
-use super::rules::is_exempt;
 use crate::attributes::Attributes;
 use crate::chain::{Plugin, Rounds};
+use crate::matching::{Form, Pair, in_form, is_exempt};
 use async_trait::async_trait;
 use pintle_apimachinery::field::go_quote;
 use pintle_apimachinery::status::Result;
@@ -55,7 +55,7 @@ impl MutatingAdmissionWebhook {
         object: &mut Value,
     ) -> Result<bool, Failure> {
         let present = (!object.is_null()).then_some(&*object);
-        let pair = self.webhooks.pair(attributes, present, form).await.map_err(Failure::Refusal)?;
+        let pair = Pair::read(&*self.webhooks.forms, attributes, present, form).await.map_err(Failure::Refusal)?;
         let Some(patch) = self.webhooks.ask(hook, attributes, form, &pair, true).await? else { return Ok(false) };
         let undecodable = |why: &str| Failure::Call(format!("received undecodable patch in webhook response: {why}"));
         let is_empty = value::parse(&patch).is_ok_and(|list| list.items().is_empty());
@@ -76,15 +76,8 @@ impl MutatingAdmissionWebhook {
         if after == *before {
             return Ok(false);
         }
-        *object = if form.kind == *attributes.kind {
-            after
-        } else {
-            let converted = self.webhooks.forms.convert(after, &form.kind, attributes.kind).await;
-            let mut converted = converted.map_err(Failure::Refusal)?;
-            converted.set("apiVersion", attributes.kind.api_version());
-            converted.set("kind", attributes.kind.kind.clone());
-            converted
-        };
+        let after = in_form(&*self.webhooks.forms, Some(&after), &form.kind, attributes.kind).await;
+        *object = after.map_err(Failure::Refusal)?.unwrap_or_default();
         Ok(true)
     }
 }

@@ -2,9 +2,8 @@
 //!
 //! Follows: apiserver/pkg/admission/plugin/webhook/request/admissionreview.go (v0.35).
 
-use super::dispatch::{Form, Pair};
-use super::rules::namespace_of;
 use crate::attributes::Attributes;
+use crate::matching::{Form, Pair, namespace_of};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use pintle_apimachinery::field::go_quote;

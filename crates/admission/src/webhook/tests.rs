@@ -1,6 +1,8 @@
 //! Webhooks that answer what the tests say.
 
 use super::*;
+use crate::expressions::{Conditions, Expressions, Input, NoExpressions, Program};
+use crate::matching::Forms;
 use crate::plugins::testing::Script;
 use async_trait::async_trait;
 use expect_test::expect;
@@ -56,6 +58,10 @@ impl Expressions for Words {
     fn conditions(&self, expressions: &[&str]) -> Arc<dyn Conditions> {
         Arc::new(Sentence(expressions.iter().map(|word| (*word).to_owned()).collect()))
     }
+
+    fn policy(&self, _spec: &Value) -> Arc<dyn Program> {
+        Arc::new(NoExpressions)
+    }
 }
 
 impl Conditions for Sentence {
@@ -82,6 +88,10 @@ impl Forms for TwoForms {
                 )
             })
             .into()
+    }
+
+    fn resource_of(&self, _kind: &GroupVersionKind) -> Option<(GroupVersionResource, bool)> {
+        None
     }
 
     async fn convert(

@@ -4,9 +4,9 @@
 
 use super::dispatch::Webhooks;
 use super::hook::Source;
-use super::rules::is_exempt;
 use crate::attributes::Attributes;
 use crate::chain::Plugin;
+use crate::matching::{Pair, is_exempt};
 use async_trait::async_trait;
 use futures_util::future::join_all;
 use pintle_apimachinery::Value;
@@ -38,7 +38,7 @@ impl Plugin for ValidatingAdmissionWebhook {
         let mut calls = Vec::new();
         for hook in self.source.hooks().await {
             if let Some(form) = self.webhooks.form(&hook, attributes, object).await? {
-                let pair = self.webhooks.pair(attributes, object, &form).await?;
+                let pair = Pair::read(&*self.webhooks.forms, attributes, object, &form).await?;
                 calls.push((hook, form, pair));
             }
         }
