@@ -7,6 +7,7 @@
 use super::managed::{Entry, Trust, decode, encode};
 use super::set::FieldSet;
 use super::update::path_of;
+use pintle_apimachinery::meta::Meta;
 use pintle_apimachinery::{Str, Value};
 
 /// Where each version of a resource keeps its replicas: `apiVersion`, and the path (`None` where a version has no scale
@@ -25,12 +26,16 @@ fn has(owner: &Entry, path: &[&str]) -> bool {
     owner.fields.has(&path_of(path))
 }
 
-/// The managedFields of a scale, from those of its resource.
+fn owners(object: &Value, trust: Trust) -> Result<Vec<Entry>, String> {
+    decode(object.metadata()["managedFields"].clone(), trust)
+}
+
+/// The managedFields of the scale of an object; `null` for none.
 ///
 /// # Errors
-/// What is wrong with the resource's managedFields.
-pub fn to_scale(parent: &Value, paths: &ReplicasPaths<'_>) -> Result<Value, String> {
-    let owners = decode(parent.clone(), Trust::Stored)?.into_iter().filter_map(|owner| {
+/// What is wrong with the object's managedFields.
+pub fn to_scale(object: &Value, paths: &ReplicasPaths<'_>) -> Result<Value, String> {
+    let owners = owners(object, Trust::Stored)?.into_iter().filter_map(|owner| {
         let path = path_in(paths, &owner.api_version)??;
         has(&owner, path).then(|| Entry {
             api_version: Str::const_new(SCALE_VERSION),
@@ -41,15 +46,15 @@ pub fn to_scale(parent: &Value, paths: &ReplicasPaths<'_>) -> Result<Value, Stri
     Ok(encode(owners.collect()))
 }
 
-/// The managedFields of a resource (`parent` before) after a write through its scale, which has `scale` now. `version`:
-/// the `apiVersion` of the resource.
+/// The managedFields of an object (as it was before) after a write through its scale, which is `scale` now; `null` for
+/// none. `version`: the `apiVersion` of the object.
 ///
 /// # Errors
-/// What is wrong with one of the two lists.
-pub fn to_parent(parent: &Value, scale: &Value, version: &str, paths: &ReplicasPaths<'_>) -> Result<Value, String> {
-    let mut of_scale = decode(scale.clone(), Trust::FromClient)?;
-    let mut owners: Vec<(String, Entry)> = Vec::new();
-    for mut owner in decode(parent.clone(), Trust::Stored)? {
+/// What is wrong with the managedFields of one of the two.
+pub fn to_parent(object: &Value, scale: &Value, version: &str, paths: &ReplicasPaths<'_>) -> Result<Value, String> {
+    let mut of_scale = owners(scale, Trust::FromClient)?;
+    let mut kept: Vec<(String, Entry)> = Vec::new();
+    for mut owner in owners(object, Trust::Stored)? {
         // entries of versions that are not known go
         let Some(path) = path_in(paths, &owner.api_version) else { continue };
         if let Some(path) = path.filter(|path| has(&owner, path)) {
@@ -59,21 +64,21 @@ pub fn to_parent(parent: &Value, scale: &Value, version: &str, paths: &ReplicasP
             }
         }
         if !owner.fields.is_empty() {
-            owners.push((owner.identifier(), owner));
+            kept.push((owner.identifier(), owner));
         }
     }
     for owner in of_scale.into_iter().filter(|owner| has(owner, SCALE_PATH)) {
         let identifier = owner.identifier();
         let path = path_in(paths, version).flatten().unwrap_or_default();
-        let earlier_time = owners.iter().find(|(id, _)| *id == identifier).map(|(_, e)| e.time.clone());
-        owners.retain(|(id, _)| *id != identifier);
+        let earlier_time = kept.iter().find(|(id, _)| *id == identifier).map(|(_, e)| e.time.clone());
+        kept.retain(|(id, _)| *id != identifier);
         let entry = Entry {
             api_version: Str::new(version),
             time: earlier_time.unwrap_or_default(),
             fields: FieldSet::of_paths(&[path]),
             ..owner
         };
-        owners.push((identifier, entry));
+        kept.push((identifier, entry));
     }
-    Ok(encode(owners.into_iter().map(|(_, owner)| owner).collect()))
+    Ok(encode(kept.into_iter().map(|(_, owner)| owner).collect()))
 }

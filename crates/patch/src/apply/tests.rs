@@ -431,12 +431,13 @@ fn times_are_kept_when_nothing_else_changes() {
 fn replicas_between_a_resource_and_its_scale() {
     let paths: &ReplicasPaths<'_> = &[("apps/v1", Some(&["spec", "replicas"]))];
     let entry = |manager: &str, operation: &str, version: &str, fields: Value| json!({"manager": manager, "operation": operation, "apiVersion": version, "time": "2026-01-01T00:00:00Z", "fieldsType": "FieldsV1", "fieldsV1": fields});
-    let parent = Value::Array(vec![
+    let object = |owners: Value| json!({"metadata": {"managedFields": owners}});
+    let parent = object(Value::Array(vec![
         entry("applier", "Apply", "apps/v1", json!({"f:spec": {"f:replicas": {}, "f:paused": {}}})),
         entry("updater", "Update", "apps/v1", json!({"f:spec": {"f:replicas": {}, "f:paused": {}}})),
         entry("other", "Update", "apps/v1", json!({"f:spec": {"f:paused": {}}})),
         entry("old", "Update", "apps/v0", json!({"f:spec": {"f:replicas": {}}})),
-    ]);
+    ]));
     let told = |list: &Value| format!("owners\n{}", list.items().iter().map(owner_text).collect::<String>());
     let scale = to_scale(&parent, paths).unwrap();
     expect![[r#"
@@ -454,7 +455,7 @@ fn replicas_between_a_resource_and_its_scale() {
           Update other apps/v1  00Z: .spec.paused
           Update updater apps/v1  00Z: .spec.paused
     "#]]
-    .assert_eq(&told(&to_parent(&parent, &Value::Array(vec![taken]), "apps/v1", paths).unwrap()));
+    .assert_eq(&told(&to_parent(&parent, &object(Value::Array(vec![taken])), "apps/v1", paths).unwrap()));
     expect![[r#"
         owners
           Apply applier apps/v1  00Z: .spec.paused .spec.replicas
@@ -462,7 +463,7 @@ fn replicas_between_a_resource_and_its_scale() {
           Update other apps/v1  00Z: .spec.paused
           Update updater apps/v1  00Z: .spec.paused
     "#]]
-    .assert_eq(&told(&to_parent(&parent, &scale, "apps/v1", paths).unwrap()));
+    .assert_eq(&told(&to_parent(&parent, &object(scale), "apps/v1", paths).unwrap()));
 }
 
 /// A pod's configuration of few names.
