@@ -16,6 +16,7 @@ mod call;
 mod client;
 pub mod config;
 mod credentials;
+pub mod discovery;
 pub mod error;
 mod exec_plugin;
 pub mod fake;

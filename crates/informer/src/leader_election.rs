@@ -326,3 +326,6 @@ impl LeaderElector {
         MicroTime(self.api.client().env().clock.now())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -135,3 +135,6 @@ async fn send_once(api: &Api<Event>, event: &mut Event, patch: Option<&serde_jso
     event.metadata.resource_version = None;
     api.create(event).await
 }
+
+#[cfg(test)]
+mod tests;

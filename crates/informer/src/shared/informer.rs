@@ -310,3 +310,6 @@ fn distribute<T: Item>(listeners: &[Arc<Listener<T>>], applied: Applied<'_, T>, 
         Applied::Nothing => {}
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,10 +4,12 @@
 //! To test a controller as a whole, give its client a [`FakeServer`](pintle_client::fake::FakeServer) instead.
 
 mod chaos;
+mod clock;
 mod history;
 mod source;
 
 pub use chaos::{ChaosConfig, ChaosSource};
+pub use clock::TokioClock;
 pub use history::{History, HistoryHandler, Violation};
 pub use source::FakeControllerSource;
 
