@@ -96,6 +96,11 @@ impl ListView {
         let mut records = listed.records.into_iter();
         let is_whole = self.fill(&mut out, &mut records, true).await?;
         if is_whole {
+            if out.ends_with(b"\"items\":[") && matches!(self.output.form, Form::Partial(_) | Form::PartialList(_)) {
+                out.pop();
+                out.extend_from_slice(b"null}\n");
+                return Ok(ListBody::Whole(Bytes::from(out)));
+            }
             out.extend_from_slice(tail);
             return Ok(ListBody::Whole(Bytes::from(out)));
         }

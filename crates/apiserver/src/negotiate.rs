@@ -156,7 +156,7 @@ fn with_params(media: Media, range: &Range<'_>, allowed: Allowed) -> Option<Outp
     let param = |name: &str| range.params.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
     let pretty = param("pretty") == Some("1");
     if let Some(stream) = param("stream") {
-        if !(stream == "watch" && allowed.watch) {
+        if !(stream == "watch" && allowed.watchable) {
             return None;
         }
     }

@@ -73,7 +73,7 @@ impl Request<'_> {
     {
         let info = self.incoming.info;
         if !self.resource.is_namespaced && !info.namespace.is_empty() && info.resource != "namespaces" {
-            return Ok(reply::page_not_found());
+            return self.out_of_scope();
         }
         if !info.subresource.is_empty() {
             if !self.resource.subresources.iter().any(|s| *s == info.subresource) {
@@ -82,7 +82,13 @@ impl Request<'_> {
             return crate::subresources::serve(self, body, upgrade).await;
         }
         if self.needs_namespace() {
-            return Ok(reply::page_not_found());
+            return self.out_of_scope();
+        }
+        if matches!(info.path_name(), "." | "..") || info.path_name().contains('%') {
+            let name = info.path_name();
+            let why = if name.contains('%') { "contain '%'".to_owned() } else { format!("be '{name}'") };
+            let text = format!("Name parameter invalid: \"{name}\": may not {why}");
+            return Err(Box::new(Status::bad_request(text)));
         }
         if !self.resource.verbs.iter().any(|v| *v == info.verb) {
             return Err(Box::new(Status::method_not_allowed()));
@@ -101,6 +107,19 @@ impl Request<'_> {
             "deletecollection" => self.delete_collection(read_body(body).await?).await,
             _ => Err(Box::new(Status::method_not_allowed())),
         }
+    }
+
+    /// A path that names a namespace for a resource without, or none for one with: no route of a built-in group has
+    /// it, and a custom one is not found by the handler of all of them.
+    fn out_of_scope(&self) -> Result<Reply> {
+        let info = self.incoming.info;
+        if self.resource.is_custom() {
+            return Ok(reply::page_not_found());
+        }
+        if self.resource.is_namespaced && info.path_name().is_empty() {
+            return Err(Box::new(Status::method_not_allowed()));
+        }
+        Err(Box::new(Status::not_found_path()))
     }
 
     /// Objects of namespaced resources are reached through their namespace only.
@@ -337,8 +356,7 @@ impl Request<'_> {
         let output = self.output(false, true)?;
         let list: ListOptions = options::list_options(self.incoming.query, false)?;
         let options = self.delete_options(&bytes).await?;
-        let (records, revision) = self.with_call(async |call| self.resource.delete_collection(call, &options, &list).await).await?;
-        let listed = pintle_registry::Listed { records, revision, continue_token: String::new(), remaining: None };
+        let listed = self.with_call(async |call| self.resource.delete_collection(call, &options, &list).await).await?;
         let encoder = self.encoder(output)?;
         let view = ListView { resource: self.resource.clone(), output, now: encoder.now, include: encoder.include };
         match view.render(listed).await? {

@@ -48,8 +48,7 @@ impl Resource {
         wipe_system_fields(&mut object);
         self.check_namespace(call.namespace, &mut object)?;
         dedup_owner_references(call, &mut object, false);
-        if !object.resource_version().is_empty() && object.resource_version() != "0" {
-            check_numeric_version(object.resource_version())?;
+        if object.resource_version().parse::<u64>().is_ok_and(|version| version != 0) {
             return Err(Box::new(Status::plain_error("resourceVersion should not be set on objects to be created")));
         }
         if let crate::resource::Definition::Custom(custom) = &self.definition
@@ -194,12 +193,8 @@ impl Resource {
     pub(crate) fn check_namespace(&self, namespace: &str, object: &mut Value) -> Result<()> {
         let own = object.namespace();
         if !self.is_namespaced {
-            if own.is_empty() {
-                return Ok(());
-            }
-            if self.is_custom() {
+            if !own.is_empty() {
                 object.remove_at("metadata.namespace");
-                return Ok(());
             }
             return Ok(());
         }

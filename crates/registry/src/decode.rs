@@ -52,6 +52,7 @@ pub fn decode_object(call: &Call<'_>, resource: &Resource, body: Body<'_>, stric
         Definition::Builtin(id) => {
             let expected = Expected { kind: &resource.kind, type_id: Some(*id) };
             let mut object = decode_as(call, expected, body, strictness)?;
+            object.remove_at("metadata.selfLink");
             resource.strategy.set_defaults(&mut object);
             Ok(object)
         }

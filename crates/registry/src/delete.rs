@@ -4,14 +4,15 @@ use crate::admit::{Attributes, Operation};
 use crate::call::Call;
 use crate::create::{Answer, Written, check_numeric_version};
 use crate::errors::storage_status;
+use crate::read::Listed;
 use crate::options::{DeleteOptions, ListOptions, Propagation};
 use crate::resource::{Resource, set_revision};
 use pintle_apimachinery::meta::{Meta, well_known};
 use pintle_apimachinery::status::{Details, Result};
 use pintle_apimachinery::time::time_value;
 use pintle_apimachinery::{GroupResource, Status, Str, Value, json};
-use pintle_storage::{At, NewValue, Record, Revision, StorageError};
 use std::sync::Arc;
+use pintle_storage::{At, NewValue, Record, Revision, StorageError};
 
 /// How often a delete is tried again after somebody else wrote.
 const CONFLICT_TRIES_MAX: usize = 64;
@@ -290,7 +291,7 @@ impl Resource {
     ///
     /// # Errors
     /// The first refusal.
-    pub async fn delete_collection(&self, call: &Call<'_>, options: &DeleteOptions, list: &ListOptions) -> Result<(Vec<Arc<Record>>, Revision)> {
+    pub async fn delete_collection(&self, call: &Call<'_>, options: &DeleteOptions, list: &ListOptions) -> Result<Listed> {
         let listed = self.list(call, list).await?;
         for record in &listed.records {
             let (namespace, name) = self.store.names(&record.key);
@@ -301,7 +302,7 @@ impl Resource {
                 Err(status) => return Err(status),
             }
         }
-        Ok((listed.records, listed.revision))
+        Ok(listed)
     }
 }
 

@@ -37,6 +37,9 @@ pub struct Head {
     forms: Mutex<Vec<(u32, Bytes)>>,
 }
 
+/// The members of metadata that are written first, in this order, as readers of raw JSON are used to.
+const FIRST_METADATA: [&str; 4] = ["name", "generateName", "namespace", "uid"];
+
 /// Serialises an object to the stored form: apiVersion, kind and metadata first, resourceVersion left out.
 pub fn stored_bytes(object: &Value) -> Bytes {
     let mut out = Vec::with_capacity(1024);
@@ -46,13 +49,24 @@ pub fn stored_bytes(object: &Value) -> Bytes {
     write_json_string(&mut out, object["kind"].str_or_empty());
     out.extend_from_slice(b",\"metadata\":{");
     let mut is_first = true;
-    for (key, value) in object["metadata"].entries().filter(|(key, _)| *key != "resourceVersion") {
+    let mut member = |key: &str, value: &Value, out: &mut Vec<u8>| {
         if !std::mem::take(&mut is_first) {
             out.push(b',');
         }
-        write_json_string(&mut out, key);
+        write_json_string(out, key);
         out.push(b':');
-        write_value(&mut out, value);
+        write_value(out, value);
+    };
+    let metadata = &object["metadata"];
+    for key in FIRST_METADATA {
+        if let Some(value) = metadata.as_object().and_then(|m| m.get(key)) {
+            member(key, value, &mut out);
+        }
+    }
+    for (key, value) in metadata.entries() {
+        if key != "resourceVersion" && !FIRST_METADATA.contains(&key.as_str()) {
+            member(key, value, &mut out);
+        }
     }
     out.push(b'}');
     for (key, value) in object.entries() {

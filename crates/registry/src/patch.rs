@@ -78,10 +78,14 @@ impl Patch {
     /// Applies a JSON, merge or strategic patch to `existing` (served form).
     fn patched(&self, call: &Call<'_>, resource: &Resource, existing: &Value) -> Result<Value> {
         let reader = |patched: &Value, refuse: &Refuse<'_>| match &resource.definition {
-            Definition::Builtin(id) => decode_patched(patched, *id, refuse),
+            Definition::Builtin(id) => {
+                check_kind(resource, patched, refuse)?;
+                decode_patched(patched, *id, refuse)
+            },
             Definition::Custom(custom) => custom.decode_patched(resource, patched.clone(), refuse),
         };
         let mut object = self.patched_along(call, resource.node(), existing, &reader)?;
+        resource.set_kind(&mut object);
         resource.strategy.set_defaults(&mut object);
         Ok(object)
     }
@@ -120,6 +124,17 @@ impl Patch {
         }
         Ok(object)
     }
+}
+
+/// Refuses a patch that makes another kind of an object; one that takes the kind away is forgiven.
+fn check_kind(resource: &Resource, patched: &Value, refuse: &Refuse<'_>) -> Result<()> {
+    let (version, kind) = (patched["apiVersion"].str_or_empty(), patched["kind"].str_or_empty());
+    let wanted = (resource.kind.api_version(), resource.kind.kind.as_str());
+    let is_same = (version.is_empty() || version == wanted.0) && (kind.is_empty() || kind == wanted.1);
+    if is_same {
+        return Ok(());
+    }
+    Err(refuse(&format!("no kind \"{kind}\" is registered for version \"{version}\" here: a patch cannot change apiVersion or kind ({}, {})", wanted.0, wanted.1)))
 }
 
 /// Makes the refusal of a patch whose result cannot be used, from the reason.

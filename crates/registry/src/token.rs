@@ -1,11 +1,21 @@
 //! Continue tokens of paged lists: version and next key, as upstream encodes them.
 
 use base64::Engine as _;
+use base64::alphabet;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use pintle_apimachinery::status::Result;
 use pintle_apimachinery::value::parse;
 use pintle_apimachinery::{Status, json};
 use pintle_storage::{Key, Revision};
+
+/// Reads what Go's decoder reads: bits that no byte takes may be set.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::URL_SAFE,
+    GeneralPurposeConfig::new()
+        .with_decode_allow_trailing_bits(true)
+        .with_decode_padding_mode(base64::engine::DecodePaddingMode::RequireNone),
+);
 
 /// What upstream writes into its tokens.
 const VERSION: &str = "meta.k8s.io/v1";
@@ -34,7 +44,7 @@ fn token(revision: i64, start: &str) -> String {
 /// 400 in upstream's words.
 pub fn decode(token: &str, prefix: &Key) -> Result<(Option<Revision>, Key)> {
     let bad = |why: String| Box::new(Status::bad_request(format!("invalid continue token: continue key is not valid: {why}")));
-    let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|why| bad(base64_fault(token, &why)))?;
+    let bytes = LENIENT.decode(token).map_err(|why| bad(base64_fault(token, &why)))?;
     let value = parse(&bytes).map_err(|why| bad(why.message))?;
     if value["v"].as_str() != Some(VERSION) {
         return Err(bad(format!("server does not recognize this encoded version {}", value["v"].str_or_empty())));
