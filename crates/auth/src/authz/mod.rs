@@ -3,6 +3,7 @@
 //!
 //! Follows: apiserver/pkg/authorization (v0.35), pkg/kubeapiserver/authorizer (v1.35).
 
+pub mod node;
 pub mod rbac;
 
 use crate::user;
