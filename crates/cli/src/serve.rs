@@ -13,8 +13,9 @@ use pintle_auth::Lookup;
 use pintle_auth::authn::{
     AudienceAgnostic, Authenticator, BootstrapTokens, ClientCa, Config, ServiceAccountTokens, TokenAuthenticator, TokenFile,
 };
+use pintle_auth::authz::node::{self, Nodes};
 use pintle_auth::authz::rbac::Rbac;
-use pintle_auth::authz::{AlwaysAllow, AlwaysDeny, Authorizer, Chain};
+use pintle_auth::authz::{Authorizer, Chain};
 use pintle_auth::bootstrap::{self, KubernetesService, Seed};
 use pintle_auth::pki::{Kubeconfig, Pair, Pki, ServingNames, server_config};
 use pintle_auth::review::TokenRequests;
@@ -73,8 +74,8 @@ impl Server {
 
         let factory = Arc::new(storage::Factory::new(backend.clone(), &flags.storage)?);
         let catalog = Arc::new(Catalog::new(factory, &flags.storage.etcd_prefix));
-        let rbac = Arc::new(Rbac::new());
-        let authorizer = Arc::new(authorizer(&flags.access.authorization_mode, &rbac)?);
+        let (rbac, nodes) = (Arc::new(Rbac::new()), Arc::new(Nodes::new()));
+        let authorizer = Arc::new(authorizer(&flags.access.authorization_mode, &rbac, &nodes)?);
         let plugins = PluginFlags {
             enable: &flags.admission.enable_admission_plugins,
             disable: &flags.admission.disable_admission_plugins,
@@ -86,6 +87,7 @@ impl Server {
         let at = endpoint.map(|advertise_address| KubernetesService { cluster_ip: service_ip, advertise_address, port });
         pintle_registry::bootstrap::seed(&catalog, &world, seeds(at.as_ref(), &pki, &env)).await.context("cannot write the first objects")?;
         feed::feed(&catalog, feed::RBAC_RESOURCES, rbac).await;
+        tokio::spawn(feed_nodes(catalog.clone(), nodes));
         let definitions = Definitions::new(catalog.clone(), env.clone()).map_err(anyhow::Error::msg)?;
         definitions.start().await;
 
@@ -189,13 +191,16 @@ fn token_keys(access: &AccessFlags, pki: &Pki) -> Result<TokenKeys> {
     Ok(TokenKeys { signing: Arc::new(signing), verifying })
 }
 
-fn authorizer(modes: &[String], rbac: &Arc<Rbac>) -> Result<Chain> {
-    let rbac: Arc<dyn Authorizer> = rbac.clone();
-    // nodes have no rights beyond what roles give them, yet
-    let modes: Vec<&str> = modes.iter().map(String::as_str).filter(|mode| *mode != "Node").collect();
-    let available: [(&str, Arc<dyn Authorizer>); 3] =
-        [("RBAC", rbac), ("AlwaysAllow", Arc::new(AlwaysAllow)), ("AlwaysDeny", Arc::new(AlwaysDeny))];
-    Chain::of_modes(&modes, &available).map_err(anyhow::Error::msg).context("--authorization-mode")
+fn authorizer(modes: &[String], rbac: &Arc<Rbac>, nodes: &Arc<Nodes>) -> Result<Chain> {
+    let (rbac, nodes): (Arc<dyn Authorizer>, Arc<dyn Authorizer>) = (rbac.clone(), nodes.clone());
+    let modes: Vec<&str> = modes.iter().map(String::as_str).collect();
+    Chain::of_modes(&modes, &[("RBAC", rbac), ("Node", nodes)]).map_err(anyhow::Error::msg).context("--authorization-mode")
+}
+
+/// Keeps the authorizer of nodes at what the store holds, from the first request of a node on.
+async fn feed_nodes(catalog: Arc<Catalog>, nodes: Arc<Nodes>) {
+    nodes.first_request().await;
+    feed::feed(&catalog, node::RESOURCES, nodes).await;
 }
 
 async fn open_pools(

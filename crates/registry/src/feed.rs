@@ -7,6 +7,7 @@ use futures_util::StreamExt;
 use futures_util::future::join_all;
 use pintle_apimachinery::value::parse;
 use pintle_apimachinery::{GroupResource, Value};
+use pintle_auth::authz::node::Nodes;
 use pintle_auth::authz::rbac::Rbac;
 use pintle_storage::{At, Event, ListRequest, StorageError, WatchItem, WatchRequest, WatchStream};
 use std::sync::Arc;
@@ -26,6 +27,19 @@ pub trait Sink: Send + Sync {
 impl Sink for Rbac {
     fn replace(&self, resource: &str, objects: &[Value]) {
         Rbac::replace(self, resource, objects);
+    }
+
+    fn change(&self, resource: &str, (namespace, name): (&str, &str), object: Option<&Value>, _previous: Option<&Value>) {
+        match object {
+            Some(object) => self.put(resource, object),
+            None => self.remove(resource, namespace, name),
+        }
+    }
+}
+
+impl Sink for Nodes {
+    fn replace(&self, resource: &str, objects: &[Value]) {
+        Nodes::replace(self, resource, objects);
     }
 
     fn change(&self, resource: &str, (namespace, name): (&str, &str), object: Option<&Value>, _previous: Option<&Value>) {

@@ -121,7 +121,8 @@ fn what_pods_need() {
         delete serviceaccounts ns robot: NoOpinion can only create tokens for individual service accounts
         get pods ns web: Allow 
         get pods ns mirror: Allow 
-    "#]].assert_eq(&ask(&nodes, &node("n1"), None, requests));
+    "#]]
+    .assert_eq(&ask(&nodes, &node("n1"), None, requests));
     let others = ask(&nodes, &node("n2"), None, requests);
     assert!(!others.contains("Allow"), "{others}");
     nodes.remove("pods", "ns", "web");
@@ -206,13 +207,16 @@ fn what_nodes_do() {
         list pods - -: Allow 
         watch pods ns -: Allow 
         list resourceslices.resource.k8s.io - -: Allow 
-    "#]].assert_eq(&ask(&nodes, &node("n1"), Some(&own), selected));
+    "#]]
+    .assert_eq(&ask(&nodes, &node("n1"), Some(&own), selected));
     expect![[r#"
         get nodes - n1: NoOpinion unknown node for user "system:node:"
-    "#]].assert_eq(&ask(&nodes, &node(""), None, "get nodes - n1"));
+    "#]]
+    .assert_eq(&ask(&nodes, &node(""), None, "get nodes - n1"));
     expect![[r#"
         get nodes - n1: NoOpinion 
-    "#]].assert_eq(&ask(&nodes, &user::named("system:node:n1", &[]), None, "get nodes - n1"));
+    "#]]
+    .assert_eq(&ask(&nodes, &user::named("system:node:n1", &[]), None, "get nodes - n1"));
 }
 
 #[tokio::test]
