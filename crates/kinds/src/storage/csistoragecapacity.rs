@@ -2,6 +2,7 @@
 
 use crate::common::checks::dns1123_subdomain;
 use crate::common::equality;
+use crate::common::node_labels::warn_of_node_label_selector;
 use crate::common::resources::validate_nonnegative_quantity;
 use crate::common::selectors::{SelectorOptions, is_invalid, validate_label_selector};
 use crate::common::{At, goform};
@@ -27,6 +28,10 @@ impl UpdateStrategy for CsiStorageCapacity {
         }
         errors
     }
+
+    fn warnings_on_update(&self, _: RequestInfo<'_>, object: &Value, _: &Value) -> Vec<String> {
+        warnings(object)
+    }
 }
 
 impl Strategy for CsiStorageCapacity {
@@ -34,9 +39,19 @@ impl Strategy for CsiStorageCapacity {
         validate(object, SelectorOptions::default())
     }
 
+    fn warnings_on_create(&self, _: RequestInfo<'_>, object: &Value) -> Vec<String> {
+        warnings(object)
+    }
+
     fn allows_unconditional_update(&self) -> bool {
         false
     }
+}
+
+fn warnings(object: &Value) -> Vec<String> {
+    let mut warnings = Vec::new();
+    warn_of_node_label_selector(&At::top(object, "nodeTopology"), &mut warnings);
+    warnings
 }
 
 fn validate(object: &Value, options: SelectorOptions) -> ErrorList {

@@ -2,7 +2,7 @@
 
 use super::{validate_parameters, validate_provisioner};
 use crate::common::checks::{immutable, one_of, qualified_name};
-use crate::common::{At, Seen};
+use crate::common::{At, Seen, node_labels};
 use crate::{RequestInfo, Strategy, UpdateStrategy};
 use pintle_apimachinery::{ErrorList, FieldError, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,6 +22,10 @@ impl UpdateStrategy for StorageClass {
         immutable(&At::top(object, "volumeBindingMode"), &old["volumeBindingMode"], "", &mut errors);
         errors
     }
+
+    fn warnings_on_update(&self, _: RequestInfo<'_>, object: &Value, _: &Value) -> Vec<String> {
+        warnings(object)
+    }
 }
 
 impl Strategy for StorageClass {
@@ -34,9 +38,27 @@ impl Strategy for StorageClass {
         validate(object)
     }
 
+    fn warnings_on_create(&self, _: RequestInfo<'_>, object: &Value) -> Vec<String> {
+        warnings(object)
+    }
+
     fn returns_deleted_object(&self) -> bool {
         true
     }
+}
+
+/// Warns of node labels that have newer names.
+fn warnings(object: &Value) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for term in At::top(object, "allowedTopologies").each() {
+        for expression in term.child("matchLabelExpressions").each() {
+            let key = expression.child("key");
+            if let Some(message) = node_labels::deprecation(key.text()) {
+                warnings.push(format!("{}: {message}", key.path()));
+            }
+        }
+    }
+    warnings
 }
 
 fn validate(object: &Value) -> ErrorList {

@@ -24,7 +24,8 @@ mod windows;
 
 pub use drop::drop_disabled_spec_fields;
 pub use options::PodOptions;
-pub use scheduling::TAINT_EFFECTS;
+pub use scheduling::{TAINT_EFFECTS, validate_tolerations};
+pub use security::validate_no_backsteps;
 pub use validate::{validate_template, validate_template_metadata};
 
 use crate::common::At;

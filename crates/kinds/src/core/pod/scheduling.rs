@@ -64,7 +64,7 @@ fn validate_pod_affinity_term(at: &At<'_>, options: &PodOptions, errors: &mut Er
 }
 
 /// `tolerations`.
-pub(super) fn validate_tolerations(at: &At<'_>, options: &PodOptions, errors: &mut ErrorList) {
+pub fn validate_tolerations(at: &At<'_>, options: &PodOptions, errors: &mut ErrorList) {
     for toleration in at.each() {
         let (key, operator, effect) =
             (toleration.child("key"), toleration.child("operator"), toleration.child("effect"));

@@ -203,7 +203,7 @@ pub(super) fn validate_descending_path(at: &At<'_>, errors: &mut ErrorList) {
 }
 
 /// A path without `..` inside.
-pub(super) fn validate_no_backsteps(at: &At<'_>, errors: &mut ErrorList) {
+pub fn validate_no_backsteps(at: &At<'_>, errors: &mut ErrorList) {
     if at.text().split('/').any(|part| part == "..") {
         errors.push(at.invalid("must not contain '..'"));
     }

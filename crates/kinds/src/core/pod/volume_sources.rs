@@ -6,7 +6,7 @@ use super::container_parts::validate_pull_policy;
 use super::options::PodOptions;
 use super::projected::{validate_downward_api, validate_key_to_path, validate_projected};
 use super::security::{optional_one_of, validate_descending_path, validate_no_backsteps};
-use crate::common::checks::required;
+use crate::common::checks::{csi_driver_name, required};
 use crate::common::claim::{ClaimOptions, validate_claim_template};
 use crate::common::goform::compact;
 use crate::common::{At, dns1123_label, push_faults};
@@ -135,31 +135,35 @@ fn validate_iscsi(at: &At<'_>, errors: &mut ErrorList) {
 }
 
 /// The part of `iscsi` before its secret.
-pub fn validate_iscsi_target(at: &At<'_>, errors: &mut ErrorList) {
+fn validate_iscsi_target(at: &At<'_>, errors: &mut ErrorList) {
     required(&at.child("targetPortal"), errors);
     let iqn = at.child("iqn");
     if required(&iqn, errors) {
-        validate_initiator(&iqn, errors);
+        validate_iscsi_name(&iqn, INITIATOR_FORM, errors);
     }
     byte_sized(&at.child("lun"), 0, errors);
 }
 
 /// The part of `iscsi` after its secret.
-pub fn validate_iscsi_initiator(at: &At<'_>, errors: &mut ErrorList) {
+fn validate_iscsi_initiator(at: &At<'_>, errors: &mut ErrorList) {
     let name = at.child_called("initiatorName", "initiatorname");
     if name.is_set() {
-        validate_initiator(&name, errors);
+        validate_iscsi_name(&name, INITIATOR_FORM, errors);
     }
 }
 
-fn validate_initiator(at: &At<'_>, errors: &mut ErrorList) {
+/// What upstream says of a pod's iSCSI name that begins with none of these.
+const INITIATOR_FORM: &str = "must be valid format starting with iqn, eui, or naa";
+
+/// An iSCSI name. `otherwise` is said of one that is of no known form at all.
+pub fn validate_iscsi_name(at: &At<'_>, otherwise: &str, errors: &mut ErrorList) {
     let name = at.text();
     let is_well_formed = match name.get(..3) {
         Some("iqn") => is_iqn(name),
         Some("eui") => is_numbered(name, 16),
         Some("naa") => is_numbered(name, 32),
         _ => {
-            errors.push(at.invalid("must be valid format starting with iqn, eui, or naa"));
+            errors.push(at.invalid(otherwise));
             return;
         }
     };
@@ -330,21 +334,8 @@ fn validate_storage_os(at: &At<'_>, errors: &mut ErrorList) {
     validate_secret_name(at, errors);
 }
 
-/// The name of a CSI driver.
-pub fn validate_csi_driver_name(at: &At<'_>, errors: &mut ErrorList) {
-    /// Longest driver name.
-    const DRIVER_BYTES_MAX: usize = 63;
-    if !required(at, errors) {
-        return;
-    }
-    if at.text().len() > DRIVER_BYTES_MAX {
-        errors.push(at.too_long(DRIVER_BYTES_MAX));
-    }
-    push_faults(at, names::dns1123_subdomain(&at.text().to_lowercase()), errors);
-}
-
 fn validate_csi(at: &At<'_>, errors: &mut ErrorList) {
-    validate_csi_driver_name(&at.child("driver"), errors);
+    csi_driver_name(&at.child("driver"), errors);
     let secret = at.child("nodePublishSecretRef");
     if secret.is_set() {
         let name = secret.child("name");
