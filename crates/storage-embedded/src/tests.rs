@@ -1,5 +1,7 @@
 //! Tests of the whole store.
 
+mod simulation;
+
 use crate::testing::{RuntimeClock, TempDir};
 use crate::{EmbeddedStore, OpenError, Options, SimDisk};
 use bytes::Bytes;

@@ -133,6 +133,11 @@ impl SimDisk {
         self.state.lock().n_calls
     }
 
+    /// Whether there is power.
+    pub fn is_on(&self) -> bool {
+        !self.state.lock().is_off
+    }
+
     /// Takes the power away: all calls fail from now on.
     pub fn power_off(&self) {
         self.state.lock().is_off = true;
