@@ -9,7 +9,7 @@ mod segment;
 
 pub(crate) use manifest::{Manifest, SegmentEntry};
 pub(crate) use record::{
-    Decoded, Entry, FRAME_BYTES, KEY_BYTES_MAX, Kind, claimed_bytes, decode, encode, frame_bytes, padded,
+    Decoded, Entry, FRAME_BYTES, KEY_BYTES_MAX, Kind, TIMES_OFFSET, claimed_bytes, decode, encode, frame_bytes, padded,
 };
 pub(crate) use segment::{HEADER_BYTES, Header, SegmentKind, SegmentName, seed};
 

@@ -13,6 +13,8 @@
 //! One thread writes, so preconditions need no locks; whoever reads takes locations from the index and reads the
 //! segments itself. A record is durable before anybody can see it.
 
+mod backup;
+mod bases;
 mod commit;
 mod disk;
 mod error;
@@ -23,6 +25,7 @@ mod maintenance;
 mod options;
 mod reader;
 mod recovery;
+mod repair;
 mod segment;
 mod shared;
 mod status;
@@ -30,9 +33,11 @@ mod store;
 pub mod testing;
 mod watchers;
 
+pub use backup::{Done, RestoreOptions, SnapshotStatus, restore, save, snapshot_status};
 pub use disk::{Disk, DiskFile, Fault, RealDisk, SimDisk};
 pub use error::OpenError;
 pub use options::{Options, Runner};
+pub use repair::{Damage, Repaired, check, repair};
 pub use status::{Status, status};
 pub use store::EmbeddedStore;
 

@@ -169,24 +169,29 @@ fn resolve(at: At, current: Revision) -> Revision {
     }
 }
 
-/// Reads records; the answer has their order.
-pub(crate) fn read_places(shared: &Shared, places: Vec<Place>) -> Result<Vec<Arc<Record>>> {
-    let mut missing: Vec<usize> =
-        places.iter().enumerate().filter(|(_, place)| place.held.is_none()).map(|(idx, _)| idx).collect();
-    missing.sort_unstable_by_key(|idx| places.get(*idx).map(|place| (place.version.segment, place.version.unit)));
-    let mut places = places;
-    let mut rest = missing.as_slice();
-    while !rest.is_empty() {
-        let n_run = run_length(&places, rest);
-        let (run, others) = rest.split_at(n_run);
-        read_run(&mut places, run)?;
-        rest = others;
-    }
-    for some in missing.chunks(HOLD_RECORDS_MAX) {
+/// Reads records; the answer has their order. Takes note of who holds them.
+fn read_places(shared: &Shared, mut places: Vec<Place>) -> Result<Vec<Arc<Record>>> {
+    let read = read_missing(&mut places)?;
+    for some in read.chunks(HOLD_RECORDS_MAX) {
         let records = some.iter().filter_map(|idx| places.get(*idx)?.held.as_ref());
         shared.index.write().hold(records);
     }
     Ok(places.into_iter().filter_map(|place| place.held).collect())
+}
+
+/// Reads the records that nobody holds, in the order of the disk. Answers which those were.
+pub(crate) fn read_missing(places: &mut [Place]) -> Result<Vec<usize>> {
+    let mut missing: Vec<usize> =
+        places.iter().enumerate().filter(|(_, place)| place.held.is_none()).map(|(idx, _)| idx).collect();
+    missing.sort_unstable_by_key(|idx| places.get(*idx).map(|place| (place.version.segment, place.version.unit)));
+    let mut rest = missing.as_slice();
+    while !rest.is_empty() {
+        let n_run = run_length(places, rest);
+        let (run, others) = rest.split_at(n_run);
+        read_run(places, run)?;
+        rest = others;
+    }
+    Ok(missing)
 }
 
 /// How many of the first of these records, which are in the order of the disk, are read at once.

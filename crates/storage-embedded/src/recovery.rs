@@ -12,10 +12,11 @@
 //! written. What nobody vouches for is cut off; what somebody vouches for and is damaged is refused.
 
 mod format_file;
+pub(crate) mod salvage;
 mod scan;
 mod tail;
 
-pub(crate) use format_file::{read_format, write_format};
+pub(crate) use format_file::{new_id, read_format, write_format};
 pub(crate) use scan::{Found, scan};
 
 use crate::disk::{Disk, read_exact_at, read_whole};
@@ -99,7 +100,7 @@ pub(crate) fn recover(disk: &dyn Disk, id: StoreId, leftovers: Leftovers) -> Res
     recovery.finish(files.manifest.revision, next_number)
 }
 
-fn read_manifest(disk: &dyn Disk, id: StoreId, names: &[String]) -> Result<Manifest, OpenError> {
+pub(crate) fn read_manifest(disk: &dyn Disk, id: StoreId, names: &[String]) -> Result<Manifest, OpenError> {
     if !names.iter().any(|name| name == MANIFEST_NAME) {
         let first = Revision::FIRST;
         return Ok(Manifest { store: id, revision: first, compacted: first, next_number: 0, segments: Vec::new() });
@@ -233,11 +234,8 @@ impl Recovery<'_> {
                 && before.next != read.segment.first
             {
                 return Err(OpenError::corrupt(format!(
-                    "{} is damaged at byte {}: revisions {} up to {} cannot be read",
-                    before.segment.name,
-                    before.end,
-                    before.next,
-                    read.segment.first.get() - 1
+                    "{} is damaged at byte {}: revision {} cannot be read; the next segment begins with revision {}",
+                    before.segment.name, before.end, before.next, read.segment.first
                 )));
             }
             last = Some((read, entry.bytes > 0));

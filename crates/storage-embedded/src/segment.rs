@@ -2,9 +2,10 @@
 
 use crate::disk::{DiskFile, read_exact_at};
 use crate::error::to_usize;
-use crate::format::{Decoded, Kind, SegmentName, decode};
+use crate::format::{Decoded, Kind, SegmentName, TIMES_OFFSET, Take, decode};
 use bytes::Bytes;
 use pintle_storage::{Key, Note, Record, Result, Revision, StorageError};
+use std::io;
 use std::sync::Arc;
 
 /// An open segment file.
@@ -55,6 +56,14 @@ impl Segment {
             what: format!("{key} at revision {} cannot be read from {}: {error}", version.revision, self.name),
         })?;
         self.record(key, version, &buffer)
+    }
+
+    /// When a record was written and when it expires, in milliseconds since 1970.
+    pub(crate) fn times(&self, version: &Version) -> io::Result<(u64, u64)> {
+        let mut bytes = [0; 16];
+        read_exact_at(&*self.file, &mut bytes, version.offset() + TIMES_OFFSET)?;
+        let mut take = Take(&bytes);
+        Ok((take.u64().unwrap_or_default(), take.u64().unwrap_or_default()))
     }
 
     /// The record of a version, of which `bytes` are what is stored.

@@ -3,7 +3,7 @@
 use crate::disk::RealDisk;
 use crate::error::OpenError;
 use crate::index::Index;
-use crate::recovery::{Leftovers, read_format, recover};
+use crate::recovery::read_format;
 use pintle_storage::Revision;
 use std::path::Path;
 
@@ -48,5 +48,5 @@ pub fn status(directory: impl AsRef<Path>) -> Result<Status, OpenError> {
     let directory = directory.as_ref();
     let disk = RealDisk::existing(directory).map_err(OpenError::io(format!("open {}", directory.display())))?;
     let id = read_format(&disk)?.ok_or_else(|| OpenError::NotAStore { name: "it is empty".to_owned() })?;
-    Ok(Status::of(&recover(&disk, id, Leftovers::Keep)?.index))
+    Ok(Status::of(&crate::backup::look(&disk, id)?))
 }

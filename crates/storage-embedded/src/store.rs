@@ -1,5 +1,6 @@
 //! The store itself.
 
+use crate::backup::{self, Done, SnapshotStatus};
 use crate::commit::{Log, Message, Request, WRITES_WAITING_MAX, Write, Writer};
 use crate::disk::{Disk, RealDisk};
 use crate::error::OpenError;
@@ -8,7 +9,7 @@ use crate::format::{HEADER_BYTES, KEY_BYTES_MAX, SegmentKind};
 use crate::maintenance;
 use crate::options::{Options, Runner};
 use crate::reader::Reader;
-use crate::recovery::{Leftovers, Mortal, Recovered, read_format, recover, write_format};
+use crate::recovery::{Leftovers, Mortal, Recovered, new_id, read_format, recover, write_format};
 use crate::segment::Segment;
 use crate::shared::Shared;
 use crate::status::Status;
@@ -59,7 +60,11 @@ impl EmbeddedStore {
         })?;
         let id = match read_format(&*disk)? {
             Some(id) => id,
-            None => write_format(&*disk, &env)?,
+            None => {
+                let id = new_id(&env);
+                write_format(&*disk, id)?;
+                id
+            }
         };
         let recovered = recover(&*disk, id, Leftovers::CleanUp)?;
         let Recovered { mut index, next_number, mortals, times, log_bytes } = recovered;
@@ -125,6 +130,25 @@ impl EmbeddedStore {
     pub fn status(&self) -> Status {
         let trouble = self.shared().trouble.lock().as_ref().map(|trouble| trouble.why().to_owned());
         Status { read_only: trouble, ..Status::of(&self.shared().index.read()) }
+    }
+
+    /// Takes a snapshot of the newest state into a file, while reads and writes go on. The file appears when it is
+    /// complete.
+    ///
+    /// # Errors
+    /// `Corrupt` when a record cannot be read, or when the state is forgotten before it is copied; `Io` when the file
+    /// cannot be written.
+    pub async fn save(
+        &self,
+        file: impl AsRef<Path>,
+        mut progress: impl FnMut(Done) + Send + 'static,
+    ) -> Result<SnapshotStatus, OpenError> {
+        let file = file.as_ref().to_path_buf();
+        let saved = self.shared().blocking(move |shared| {
+            let revision = shared.index.read().revision();
+            backup::save_index(&shared.index, revision, shared.id, &file, &shared.env, &mut progress)
+        });
+        saved.await.map_err(|error| OpenError::io("save a snapshot")(io::Error::other(error)))?
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {

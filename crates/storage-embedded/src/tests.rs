@@ -1,5 +1,7 @@
 //! Tests of the whole store.
 
+mod backups;
+mod damage;
 mod simulation;
 
 use crate::testing::{RuntimeClock, TempDir};

@@ -179,7 +179,7 @@ impl<'a> Batch<'a> {
 
     /// Sees to it that the last chunk has room for so many bytes more.
     fn make_room(&mut self, bytes: usize, log: &mut Log) -> Result<()> {
-        if log.is_abandoned() && self.staged.chunks.is_empty() || self.end + bytes as u64 > log.capacity() {
+        if self.staged.chunks.is_empty() && log.is_over(self.shared) || self.end + bytes as u64 > log.capacity() {
             let segment = log.next_segment(self.shared, self.revision.next());
             self.is_stuck = segment.is_err();
             self.segment = segment?;

@@ -23,6 +23,9 @@ pub(crate) struct Log {
     durable: Revision,
     /// Whether nothing more may be written to the segment: something unfinished lies behind its end.
     is_abandoned: bool,
+    /// Whether the segment was made in a hurry: a prepared one takes less time to sync, and is taken as soon as there is
+    /// one.
+    is_makeshift: bool,
     /// A segment to go on with, got hold of ahead of need.
     next: Option<Arc<Segment>>,
     /// Bytes of log written since the beginning of history.
@@ -33,7 +36,17 @@ pub(crate) struct Log {
 impl Log {
     /// The log goes on at the end of this segment.
     pub(crate) fn new(segment: Arc<Segment>, end: u64, capacity: u64, durable: Revision, bytes_written: u64) -> Log {
-        Log { segment, end, capacity, durable, is_abandoned: false, next: None, bytes_written, buffer: Vec::new() }
+        Log {
+            segment,
+            end,
+            capacity,
+            durable,
+            is_abandoned: false,
+            is_makeshift: true,
+            next: None,
+            bytes_written,
+            buffer: Vec::new(),
+        }
     }
 
     pub(super) fn segment(&self) -> Arc<Segment> {
@@ -52,8 +65,9 @@ impl Log {
         self.durable
     }
 
-    pub(super) fn is_abandoned(&self) -> bool {
-        self.is_abandoned
+    /// Whether the next record is to begin another segment, though this one has room.
+    pub(super) fn is_over(&self, shared: &Shared) -> bool {
+        self.is_abandoned || (self.is_makeshift && shared.spare.lock().is_some())
     }
 
     pub(super) fn bytes_written(&self) -> u64 {
@@ -88,6 +102,7 @@ impl Log {
             let spare = shared.spare.lock().take();
             // Logs are written in the order of their numbers: recovery relies on it.
             self.next = spare.filter(|spare| spare.name.number > self.segment.name.number);
+            self.is_makeshift = self.next.is_none();
         }
         if self.next.is_none() {
             let made = shared.make_segment(SegmentKind::Log, self.capacity);

@@ -22,6 +22,9 @@ use pintle_storage::{Revision, VALUE_BYTES_MAX};
 /// Bytes of a record before its key.
 pub(crate) const FRAME_BYTES: usize = 48;
 
+/// Where in a record it says when it was written; when it expires comes next.
+pub(crate) const TIMES_OFFSET: u64 = 24;
+
 /// Bytes of a key; what the format can say. Keys longer than that are refused.
 pub(crate) const KEY_BYTES_MAX: usize = u16::MAX as usize;
 

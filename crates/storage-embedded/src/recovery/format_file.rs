@@ -50,13 +50,16 @@ fn parse_id(text: &str) -> Option<StoreId> {
     u128::from_str_radix(text, 16).ok().filter(|_| text.len() == 32).map(u128::to_be_bytes)
 }
 
-/// Makes the file, with a fresh identity.
+/// A fresh identity.
+pub(crate) fn new_id(env: &Env) -> StoreId {
+    ((u128::from(env.ids.random_u64()) << 64) | u128::from(env.ids.random_u64())).to_be_bytes()
+}
+
+/// Makes the file: from now on the directory is this store.
 ///
 /// # Errors
 /// When it cannot be made.
-pub(crate) fn write_format(disk: &dyn Disk, env: &Env) -> Result<StoreId, OpenError> {
-    let id = (u128::from(env.ids.random_u64()) << 64) | u128::from(env.ids.random_u64());
-    let text = format!("{TITLE}\nformat {VERSION}\nid {id:032x}\n");
-    replace_whole(disk, FORMAT_NAME, text.as_bytes()).map_err(OpenError::io("write FORMAT"))?;
-    Ok(id.to_be_bytes())
+pub(crate) fn write_format(disk: &dyn Disk, id: StoreId) -> Result<(), OpenError> {
+    let text = format!("{TITLE}\nformat {VERSION}\nid {:032x}\n", u128::from_be_bytes(id));
+    replace_whole(disk, FORMAT_NAME, text.as_bytes()).map_err(OpenError::io("write FORMAT"))
 }

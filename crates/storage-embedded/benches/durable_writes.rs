@@ -1,0 +1,165 @@
+//! Durable updates per second of 2 KB values, beside an append-only log that does nothing else, on the same disk in the
+//! same run.
+//!
+//! `cargo bench -p pintle-storage-embedded --bench durable_writes -- [--seconds 3] [--writers 1,16,128] [--dir PATH]`
+
+#![expect(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a program that prints what it measures by the clock"
+)]
+
+use bytes::Bytes;
+use pintle_apimachinery::env::Env;
+use pintle_storage::{Key, NewValue, Storage};
+use pintle_storage_embedded::testing::TempDir;
+use pintle_storage_embedded::{EmbeddedStore, Options};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, oneshot};
+
+const VALUE_BYTES: usize = 2048;
+
+fn argument(name: &str) -> Option<String> {
+    let mut arguments = std::env::args().skip_while(|argument| argument != name);
+    arguments.next()?;
+    arguments.next()
+}
+
+fn main() {
+    let seconds = argument("--seconds").map_or(3.0, |text| text.parse().expect("--seconds takes a number"));
+    let writers = argument("--writers").unwrap_or_else(|| "1,16,128".to_owned());
+    let writers: Vec<usize> = writers.split(',').map(|n| n.parse().expect("--writers takes numbers")).collect();
+    let temporary = TempDir::new();
+    let dir = argument("--dir").map_or_else(|| temporary.path().to_path_buf(), PathBuf::from);
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
+    println!("{:<28} {:>7} {:>10} {:>9} {:>9} {:>9}", "", "writers", "updates/s", "p50 us", "p99 us", "max us");
+    for n_writers in writers {
+        let time = Duration::from_secs_f64(seconds);
+        for prepared in [false, true] {
+            let name = if prepared { "hand-written log, prepared" } else { "hand-written log" };
+            let log = Arc::new(HandWritten::start(&dir.join(format!("log-{n_writers}-{prepared}")), prepared));
+            let outcome = runtime.block_on(measure(n_writers, time, move |_| {
+                let log = Arc::clone(&log);
+                async move { log.write(vec![b'x'; VALUE_BYTES]).await }
+            }));
+            outcome.print(name, n_writers);
+        }
+        let store_dir = dir.join(format!("store-{n_writers}"));
+        let name = store_dir.clone();
+        let outcome = runtime.block_on(async move {
+            let store = EmbeddedStore::open(&name, Options::default(), Env::system()).expect("a fresh directory");
+            let outcome = updates(store.clone(), n_writers, time).await;
+            store.close().await;
+            outcome
+        });
+        outcome.print("embedded store", n_writers);
+        // What one store leaves is not to slow down the next.
+        drop(std::fs::remove_dir_all(&store_dir));
+    }
+}
+
+/// Each writer updates a key of its own again and again.
+async fn updates(store: EmbeddedStore, n_writers: usize, time: Duration) -> Outcome {
+    let value = || NewValue { bytes: Bytes::from(vec![b'x'; VALUE_BYTES]), ..NewValue::default() };
+    let mut records = Vec::new();
+    for n in 0..n_writers {
+        let key = Key::new(format!("/registry/pods/default/pod-{n:06}"));
+        records.push(Arc::new(parking_lot::Mutex::new(store.create(key, value()).await.expect("it is new"))));
+    }
+    measure(n_writers, time, move |n| {
+        let (store, slot) = (store.clone(), Arc::clone(&records[n]));
+        async move {
+            let record = Arc::clone(&slot.lock());
+            let next = store.update(record.key.clone(), value(), record.revision).await.expect("nobody else writes it");
+            *slot.lock() = next;
+        }
+    })
+    .await
+}
+
+struct Outcome {
+    rate: f64,
+    latencies: Vec<Duration>,
+}
+
+impl Outcome {
+    fn print(mut self, name: &str, n_writers: usize) {
+        self.latencies.sort();
+        let at = |part: f64| {
+            let idx = ((self.latencies.len() - 1) as f64 * part) as usize;
+            self.latencies[idx].as_micros()
+        };
+        println!("{name:<28} {n_writers:>7} {:>10.0} {:>9} {:>9} {:>9}", self.rate, at(0.5), at(0.99), at(1.0));
+    }
+}
+
+/// Lets writers write for so long.
+async fn measure<F: Future<Output = ()> + Send + 'static>(
+    n_writers: usize,
+    time: Duration,
+    write: impl Fn(usize) -> F + Send + Sync + Clone + 'static,
+) -> Outcome {
+    let started = Instant::now();
+    let writers = (0..n_writers).map(|n| {
+        let write = write.clone();
+        tokio::spawn(async move {
+            let mut latencies = Vec::new();
+            while started.elapsed() < time {
+                let begun = Instant::now();
+                write(n).await;
+                latencies.push(begun.elapsed());
+            }
+            latencies
+        })
+    });
+    let done = futures_util::future::join_all(writers).await;
+    let latencies: Vec<Duration> =
+        done.into_iter().flat_map(|latencies| latencies.expect("no writer panics")).collect();
+    Outcome { rate: latencies.len() as f64 / started.elapsed().as_secs_f64(), latencies }
+}
+
+/// An append-only log with group commit and nothing else: no index, no checksums, no watchers, no preconditions.
+struct HandWritten {
+    inbox: mpsc::Sender<(Vec<u8>, oneshot::Sender<()>)>,
+}
+
+impl HandWritten {
+    fn start(path: &Path, prepared: bool) -> HandWritten {
+        let file = File::create(path).expect("a fresh file");
+        if prepared {
+            // As far as a run can come: blocks written once take less time to sync.
+            let zeros = vec![0; 1 << 20];
+            (0..1024).for_each(|n| file.write_all_at(&zeros, n << 20).expect("the disk is not full"));
+            file.sync_all().expect("a sync");
+        }
+        let (inbox, mut waiting) = mpsc::channel::<(Vec<u8>, oneshot::Sender<()>)>(1024);
+        std::thread::spawn(move || {
+            let (mut batch, mut buffer, mut end) = (Vec::new(), Vec::new(), 0u64);
+            while waiting.blocking_recv_many(&mut batch, 1024) > 0 {
+                buffer.clear();
+                batch.iter().for_each(|(bytes, _)| buffer.extend_from_slice(bytes));
+                file.write_all_at(&buffer, end).expect("the disk is not full");
+                file.sync_data().expect("a sync");
+                end += buffer.len() as u64;
+                if prepared && end > 1000 << 20 {
+                    end = 0;
+                }
+                for (_, reply) in batch.drain(..) {
+                    let _ = reply.send(());
+                }
+            }
+        });
+        HandWritten { inbox }
+    }
+
+    async fn write(&self, bytes: Vec<u8>) {
+        let (reply, answer) = oneshot::channel();
+        self.inbox.send((bytes, reply)).await.expect("the log runs");
+        answer.await.expect("the log runs");
+    }
+}
