@@ -45,7 +45,10 @@ pub fn validate(object: &Value, is_namespaced: bool, name_faults: impl Fn(&str, 
         (false, "") => {}
         (false, _) => errors.push(FieldError::forbidden(&namespace_path, "not allowed on this type")),
     }
-    validate_common(metadata, &path, &mut errors);
+    errors.extend(nonnegative(&metadata["generation"], &path.child("generation")));
+    validate_maps_and_owners(metadata, &path, &mut errors);
+    errors.extend(validate_finalizers(&metadata["finalizers"], &path.child("finalizers")));
+    errors.extend(validate_managed_fields(&metadata["managedFields"], &path.child("managedFields")));
     errors
 }
 
@@ -92,13 +95,10 @@ pub fn unqualified_finalizer(finalizer: &str, path: &Path<'_>) -> Option<FieldEr
     (!is_fine).then(|| FieldError::invalid(path, finalizer, rule))
 }
 
-fn validate_common(metadata: &Value, path: &Path<'_>, errors: &mut ErrorList) {
-    errors.extend(nonnegative(&metadata["generation"], &path.child("generation")));
+fn validate_maps_and_owners(metadata: &Value, path: &Path<'_>, errors: &mut ErrorList) {
     errors.extend(validate_labels(&metadata["labels"], &path.child("labels")));
     errors.extend(validate_annotations(&metadata["annotations"], &path.child("annotations")));
     errors.extend(validate_owner_references(&metadata["ownerReferences"], &path.child("ownerReferences")));
-    errors.extend(validate_finalizers(&metadata["finalizers"], &path.child("finalizers")));
-    errors.extend(validate_managed_fields(&metadata["managedFields"], &path.child("managedFields")));
 }
 
 /// An integer that must not be negative, if it is there.
@@ -263,6 +263,7 @@ pub fn validate_update(object: &Value, old: &Value) -> ErrorList {
             errors.push(FieldError::invalid(&path.child(field), &new_meta[field], IMMUTABLE));
         }
     }
-    validate_common(new_meta, &path, &mut errors);
+    validate_maps_and_owners(new_meta, &path, &mut errors);
+    errors.extend(validate_managed_fields(&new_meta["managedFields"], &path.child("managedFields")));
     errors
 }

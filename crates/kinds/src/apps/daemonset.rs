@@ -68,8 +68,11 @@ impl Strategy for DaemonSet {
         let strategy = spec.make("updateStrategy");
         strategy.set_default("type", "RollingUpdate");
         if strategy["type"].as_str() == Some("RollingUpdate") {
-            let rolling = strategy.make("rollingUpdate");
-            rolling.set_default("maxUnavailable", 1);
+            strategy.make("rollingUpdate").set_default("maxUnavailable", 1);
+        }
+        // upstream's own form of a rolling update has these two always
+        if let Some(rolling) = strategy.get_mut("rollingUpdate") {
+            rolling.set_default("maxUnavailable", 0);
             rolling.set_default("maxSurge", 0);
         }
         spec.set_default("revisionHistoryLimit", 10);

@@ -36,7 +36,6 @@ impl UpdateStrategy for Job {
         keep(object, old, "status");
         drop_disabled_spec_fields(object.make("spec.template.spec"), old.at("spec.template.spec"));
         raise_generation(object, old, "batch/v1.JobSpec");
-        default_labels(object);
     }
 
     fn validate_update(&self, _: RequestInfo<'_>, object: &Value, old: &Value) -> ErrorList {
@@ -83,7 +82,6 @@ impl Strategy for Job {
     fn prepare_for_create(&self, _: RequestInfo<'_>, object: &mut Value) {
         if !object["spec"]["manualSelector"].is_true() {
             generate_selector(object);
-            default_labels(object);
         }
         clear_status(object, "batch/v1.JobStatus");
         start_generation(object);
@@ -100,6 +98,12 @@ impl Strategy for Job {
         let mut warnings = name_warning(object, POD_NAME_WARNING);
         warnings.extend(spec_warnings(object, "spec"));
         warnings
+    }
+
+    /// Upstream defaults what it reads back from its store, too: a job shows the generated labels as soon as it is
+    /// written, and again when an update took them away.
+    fn canonicalize(&self, object: &mut Value) {
+        default_labels(object);
     }
 
     fn subresource(&self, name: &str) -> Option<&dyn UpdateStrategy> {
@@ -126,10 +130,7 @@ impl Strategy for Job {
 }
 
 /// A job without labels has those of its pods.
-///
-/// Upstream defaults what it reads back from its store, too: a job shows the generated labels as soon as it is
-/// written, and again when an update took them away. Writes therefore call this after all their other changes.
-pub(super) fn default_labels(object: &mut Value) {
+fn default_labels(object: &mut Value) {
     let labels = object.at("spec.template.metadata.labels");
     if !labels.is_empty() && object["metadata"]["labels"].is_empty() {
         let labels = labels.clone();
@@ -149,7 +150,12 @@ pub(super) fn set_job_spec_defaults(spec: &mut Value) {
 }
 
 /// Labels that make the pods of this job its own, and a selector of them.
+///
+/// Labels of the job that came from its template are one map with the template's upstream, so they get the new ones,
+/// too. What the client wrote itself is told from that only by being different.
 fn generate_selector(object: &mut Value) {
+    let job_labels = &object["metadata"]["labels"];
+    let is_one_map = !job_labels.is_empty() && job_labels == object.at("spec.template.metadata.labels");
     let (name, uid) = (object.name().to_owned(), object.uid().to_owned());
     let labels = object.make("spec.template.metadata.labels");
     for (label, value) in
@@ -159,9 +165,13 @@ fn generate_selector(object: &mut Value) {
             labels.set(label, value);
         }
     }
+    let labels = labels.clone();
     let selected = object.make("spec.selector.matchLabels");
     if !selected.has(CONTROLLER_UID) {
         selected.set(CONTROLLER_UID, uid);
+    }
+    if is_one_map {
+        set_meta(object, "labels", labels);
     }
 }
 

@@ -4,7 +4,6 @@
 //! fields they are about change, so that a job which broke one already can still be written.
 
 use super::indexes::{count, overlap};
-use super::job::default_labels;
 use crate::common::At;
 use crate::common::equality::semantic;
 use crate::common::goform::compact;
@@ -20,7 +19,6 @@ pub(super) struct JobStatus;
 impl UpdateStrategy for JobStatus {
     fn prepare_for_update(&self, _: RequestInfo<'_>, object: &mut Value, old: &Value) {
         keep(object, old, "spec");
-        default_labels(object);
     }
 
     fn validate_update(&self, _: RequestInfo<'_>, object: &Value, old: &Value) -> ErrorList {

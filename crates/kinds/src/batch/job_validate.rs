@@ -121,7 +121,7 @@ fn validate_indexed(spec: &At<'_>, errors: &mut ErrorList) {
         }
     };
     at_most(&parallelism, INDEXED_PARALLELISM_MAX, " when completion mode is Indexed", errors);
-    if completions.is_set() && failed.int() > completions.int() {
+    if completions.is_set() && failed.is_set() && failed.int() > completions.int() {
         errors.push(failed.invalid_int("must be less than or equal to completions"));
     }
     at_most(&failed, FAILED_INDEXES_MAX, "", errors);

@@ -13,6 +13,7 @@ use crate::workload::{POD_NAME_WARNING, not_selected, raise_generation, validate
 use crate::{FieldTable, MetadataRounds, RequestInfo, Strategy, UpdateStrategy};
 use pintle_apimachinery::field::{ErrorType, go_quote};
 use pintle_apimachinery::meta::{Meta, set_meta};
+use pintle_apimachinery::names::{self, Faults};
 use pintle_apimachinery::{ErrorList, FieldError, Value};
 use std::borrow::Cow;
 
@@ -77,6 +78,16 @@ impl Strategy for ReplicationController {
         let spec = object.make("spec");
         spec.set_default("replicas", 1);
         spec.get_mut("template").into_iter().for_each(set_template_defaults);
+    }
+
+    /// Upstream checks this one name by rules it generates from the type, which count bytes.
+    fn name_faults(&self, name: &str, is_prefix: bool) -> Faults {
+        if is_prefix {
+            return names::dns1123_subdomain(&names::mask_trailing_dash(name));
+        }
+        let mut faults = names::dns1123_subdomain(name);
+        faults.iter_mut().for_each(|fault| *fault = fault.replace("253 characters", "253 bytes"));
+        faults
     }
 
     fn prepare_for_create(&self, _: RequestInfo<'_>, object: &mut Value) {

@@ -15,10 +15,15 @@ use crate::common::goform::pretty;
 use pintle_apimachinery::field::go_quote;
 use pintle_apimachinery::{ErrorList, FieldError, Path, Value};
 
+/// What is forbidden to a pod as a whole. Upstream shows the path of one empty name like this.
+pub(super) fn forbidden_pod(rule: &str) -> FieldError {
+    FieldError::forbidden(&Path::new("[]"), rule)
+}
+
 /// An update through `ephemeralcontainers`: containers are only added.
 pub(super) fn validate_ephemeral_update(pod: &Value, old: &Value, errors: &mut ErrorList) {
     if is_mirror(&old["metadata"]) {
-        errors.push(FieldError::forbidden(&Path::new(""), "static pods do not support ephemeral containers"));
+        errors.push(forbidden_pod("static pods do not support ephemeral containers"));
         return;
     }
     validate_pod_and_annotations(pod, old, &PodOptions::of_pod(old), errors);
@@ -40,13 +45,12 @@ pub(super) fn validate_ephemeral_update(pod: &Value, old: &Value, errors: &mut E
 
 /// An update through `resize`: CPU and memory of containers change, and nothing else.
 pub(super) fn validate_resize(pod: &Value, old: &Value, errors: &mut ErrorList) {
-    let top = Path::new("");
     if is_mirror(&old["metadata"]) {
-        errors.push(FieldError::forbidden(&top, "static pods cannot be resized"));
+        errors.push(forbidden_pod("static pods cannot be resized"));
         return;
     }
     if is_windows(&old["spec"]) {
-        errors.push(FieldError::forbidden(&top, "windows pods cannot be resized"));
+        errors.push(forbidden_pod("windows pods cannot be resized"));
         return;
     }
     let n_before = errors.len();
@@ -62,8 +66,7 @@ pub(super) fn validate_resize(pod: &Value, old: &Value, errors: &mut ErrorList) 
     let has_pod_resources =
         |spec: &Value| !spec["resources"]["limits"].is_empty() || !spec["resources"]["requests"].is_empty();
     if has_pod_resources(&old["spec"]) || has_pod_resources(&spec) {
-        errors.push(FieldError::forbidden(
-            &top,
+        errors.push(forbidden_pod(
             "resize of pods with pod-level resources is forbidden when InPlacePodLevelResourcesVerticalScalingEnabled feature gate is disabled",
         ));
         return;

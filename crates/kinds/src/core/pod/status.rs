@@ -160,8 +160,9 @@ fn validate_ips(at: &At<'_>, old: &Value, type_name: &str, errors: &mut ErrorLis
     }
     let families: Vec<Option<bool>> =
         at.items().iter().map(|ip| parse_ip(ip["ip"].str_or_empty()).map(|ip| ip.is_ipv6())).collect();
-    if let Some(bad) = at.items().iter().zip(&families).find(|(_, family)| family.is_none()) {
-        let why = format!("failed to check for dual stack with error:invalid IP: {}", bad.0["ip"].str_or_empty());
+    if let Some(bad) = families.iter().position(Option::is_none) {
+        let shown = at.items()[bad]["ip"].str_or_empty();
+        let why = format!("failed to check for dual stack with error:invalid IP[{bad}]: {shown}");
         errors.push(FieldError::internal(at.path(), why));
     }
     let is_dual = families.contains(&Some(true)) && families.contains(&Some(false)) && !families.contains(&None);

@@ -6,6 +6,7 @@ use super::containers::{
     Surroundings, validate_containers, validate_ephemeral_containers, validate_image_is_trimmed,
     validate_init_containers,
 };
+use super::ephemeral::forbidden_pod;
 use super::options::{PodOptions, has_valid_deletion_cost};
 use super::resources::aggregate;
 use super::scheduling::{
@@ -26,7 +27,7 @@ use crate::common::resources::{Requirer, is_huge_pages, quantity, validate_requi
 use crate::common::selectors::validate_labels;
 use crate::common::{At, dns1123_label, dns1123_subdomain, push_faults};
 use pintle_apimachinery::names::range_fault;
-use pintle_apimachinery::{ErrorList, FieldError, Path, Value, names};
+use pintle_apimachinery::{ErrorList, FieldError, Value, names};
 use std::collections::BTreeSet;
 
 const MIRROR: &str = "kubernetes.io/config.mirror";
@@ -108,10 +109,21 @@ pub(super) fn validate_annotations(at: &At<'_>, spec: &Value, options: &PodOptio
 }
 
 fn validate_annotated_tolerations(at: &At<'_>, text: &str, options: &PodOptions, errors: &mut ErrorList) {
-    let Ok(parsed) = pintle_apimachinery::value::parse(text.as_bytes()) else {
-        errors.push(at.invalid_showing(TOLERATIONS, "invalid JSON"));
-        return;
+    let parsed = match pintle_apimachinery::value::parse(text.as_bytes()) {
+        Ok(parsed) => parsed,
+        Err(why) => return errors.push(at.invalid_showing(TOLERATIONS, why.to_string())),
     };
+    let wrong = match parsed {
+        Value::Bool(_) => "bool",
+        Value::Int(_) | Value::Float(_) => "number",
+        Value::String(_) => "string",
+        Value::Object(_) => "object",
+        _ => "",
+    };
+    if !wrong.is_empty() {
+        let why = format!("json: cannot unmarshal {wrong} into Go value of type []core.Toleration");
+        return errors.push(at.invalid_showing(TOLERATIONS, why));
+    }
     validate_tolerations(&At::new(&parsed, at.path().child(TOLERATIONS)), options, errors);
 }
 
@@ -205,7 +217,7 @@ fn validate_overhead(at: &At<'_>, options: &PodOptions, errors: &mut ErrorList) 
 fn validate_resource_claims(at: &At<'_>, is_mirror: bool, errors: &mut ErrorList) {
     for (idx, claim) in at.each().enumerate() {
         if is_mirror {
-            errors.push(FieldError::forbidden(&Path::new(""), "static pods do not support resource claims"));
+            errors.push(forbidden_pod("static pods do not support resource claims"));
             continue;
         }
         let (name, claim_name, template) =
