@@ -173,6 +173,7 @@ impl Resource {
     /// The strategy's part of a create.
     pub(crate) fn before_create(&self, call: &Call<'_>, object: &mut Value) -> Result<()> {
         let info = call.info();
+        call.warnings.lock().extend(self.strategy.early_warnings(info, object));
         self.strategy.prepare_for_create(info, object);
         let mut errors = pintle_kinds::meta::validate_for_create(object, self.is_namespaced, &*self.strategy);
         errors.extend(self.strategy.validate(info, object));

@@ -44,6 +44,7 @@ impl Resource {
     /// # Errors
     /// 404, 409 for failed preconditions, whatever admission refuses.
     pub async fn delete(&self, call: &Call<'_>, options: &DeleteOptions) -> Result<Deleted> {
+        self.warn_of_default_policy(call, options);
         let key = self.store.key(call.namespace, call.name);
         for _ in 0..CONFLICT_TRIES_MAX {
             let found = self.store.storage.get(&key, At::Latest).await;
@@ -56,6 +57,12 @@ impl Resource {
             }
         }
         Err(Box::new(Status::stale(self.group_resource(), call.name)))
+    }
+
+    fn warn_of_default_policy(&self, call: &Call<'_>, options: &DeleteOptions) {
+        if options.propagation.is_none() && options.orphan_dependents.is_none() {
+            self.strategy.default_deletion_warning().into_iter().for_each(|text| call.warn(text));
+        }
     }
 
     /// One try; `None` when somebody else wrote meanwhile.
@@ -292,6 +299,7 @@ impl Resource {
     /// # Errors
     /// The first refusal.
     pub async fn delete_collection(&self, call: &Call<'_>, options: &DeleteOptions, list: &ListOptions) -> Result<Listed> {
+        self.warn_of_default_policy(call, options);
         let listed = self.list(call, list).await?;
         for record in &listed.records {
             let (namespace, name) = self.store.names(&record.key);
