@@ -224,7 +224,7 @@ impl Policy<'_> {
     fn scope(&self, n_variables: usize, has_authorizer: bool) -> Scope<'_> {
         let variables = self.spec["variables"].items();
         let variables = variables.get(..n_variables).unwrap_or(variables);
-        Scope { has_params: self.has_params, has_authorizer, variables }
+        Scope { is_device: false, has_params: self.has_params, has_authorizer, variables }
     }
 
     /// Checks an expression; it was there before if `old_at` (list, field) of the old object holds it.

@@ -36,7 +36,9 @@ pub(super) fn validate_rule(at: &At<'_>, errors: &mut ErrorList) {
     validate_wildcard(&at.child("apiGroups"), "API groups", errors);
     let versions = at.child("apiVersions");
     validate_wildcard(&versions, "API versions", errors);
-    versions.each().for_each(|version| drop(required(&version, errors)));
+    for version in versions.each() {
+        required(&version, errors);
+    }
     validate_resources(&at.child("resources"), errors);
     let scope = at.child("scope");
     if scope.is_set() {
@@ -99,7 +101,7 @@ pub(super) fn validate_match_conditions(list: &At<'_>, old: &Value, has_params: 
     if n_conditions > MATCH_CONDITIONS_MAX {
         errors.push(pintle_apimachinery::FieldError::too_many(list.path(), n_conditions, MATCH_CONDITIONS_MAX));
     }
-    let scope = Scope { has_params, has_authorizer: true, variables: &[] };
+    let scope = Scope { has_params, has_authorizer: true, ..Scope::default() };
     let mut seen = Seen::new();
     for condition in list.each() {
         let text = condition.child("expression");

@@ -7,8 +7,10 @@ use super::At;
 use pintle_apimachinery::{ErrorList, Value};
 
 /// What an expression may speak of.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Scope<'a> {
+    /// Whether it is about a device (`device`) instead of a request.
+    pub is_device: bool,
     /// Whether there is `params`.
     pub has_params: bool,
     /// Whether there is `authorizer`.

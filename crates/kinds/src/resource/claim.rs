@@ -1,8 +1,10 @@
 //! ResourceClaims and their status.
 
+use super::claimvalidation::{validate_spec, validate_status};
+use crate::common::{At, immutable};
 use crate::prepare::{clear_status, keep, keep_metadata};
 use crate::{MetadataRounds, RequestInfo, Strategy, UpdateStrategy};
-use pintle_apimachinery::Value;
+use pintle_apimachinery::{ErrorList, Value};
 
 /// The strategy of ResourceClaims.
 #[derive(Debug)]
@@ -12,6 +14,12 @@ impl UpdateStrategy for ResourceClaim {
     fn prepare_for_update(&self, _: RequestInfo<'_>, object: &mut Value, old: &Value) {
         keep(object, old, "status");
         drop_disabled_spec_fields(object.make("spec"), &old["spec"]);
+    }
+
+    fn validate_update(&self, _: RequestInfo<'_>, object: &Value, old: &Value) -> ErrorList {
+        let mut errors = ErrorList::new();
+        immutable(&At::top(object, "spec"), &old["spec"], "resource/v1.ResourceClaimSpec", &mut errors);
+        errors
     }
 
     fn reset_fields(&self) -> &'static [&'static str] {
@@ -27,6 +35,12 @@ impl Strategy for ResourceClaim {
     fn prepare_for_create(&self, _: RequestInfo<'_>, object: &mut Value) {
         clear_status(object, "resource/v1.ResourceClaimStatus");
         drop_disabled_spec_fields(object.make("spec"), &Value::NULL);
+    }
+
+    fn validate(&self, _: RequestInfo<'_>, object: &Value) -> ErrorList {
+        let mut errors = ErrorList::new();
+        validate_spec(&At::top(object, "spec"), &mut errors);
+        errors
     }
 
     fn subresource(&self, name: &str) -> Option<&'static dyn UpdateStrategy> {
@@ -100,6 +114,12 @@ impl UpdateStrategy for Status {
         drop_deallocated_devices(object, old);
     }
 
+    fn validate_update(&self, _: RequestInfo<'_>, object: &Value, old: &Value) -> ErrorList {
+        let mut errors = ErrorList::new();
+        validate_status(object, old, &mut errors);
+        errors
+    }
+
     fn metadata_rounds(&self) -> MetadataRounds {
         MetadataRounds::UPDATE
     }
@@ -137,7 +157,7 @@ fn drop_disabled_status_fields(object: &mut Value, old: &Value) {
 }
 
 /// What tells devices apart.
-fn device_id(device: &Value) -> [&str; 4] {
+pub(super) fn device_id(device: &Value) -> [&str; 4] {
     ["driver", "pool", "device", "shareID"].map(|field| device[field].str_or_empty())
 }
 

@@ -1,9 +1,13 @@
 //! The group `resource.k8s.io`.
 
+pub mod admin;
+mod checks;
 pub mod claim;
 pub mod claimtemplate;
+mod claimvalidation;
 pub mod deviceclass;
 pub mod slice;
+mod slicevalidation;
 
 use crate::Strategy;
 

@@ -1,9 +1,10 @@
 //! ResourceSlices.
 
+use super::slicevalidation::validate_spec;
 use crate::prepare::{raise_generation, start_generation};
-use crate::{FieldTable, RequestInfo, Strategy, UpdateStrategy};
-use pintle_apimachinery::Value;
+use crate::{FieldTable, MetadataRounds, RequestInfo, Strategy, UpdateStrategy};
 use pintle_apimachinery::field::go_quote;
+use pintle_apimachinery::{ErrorList, Value};
 use std::borrow::Cow;
 
 /// The strategy of ResourceSlices.
@@ -16,6 +17,16 @@ impl UpdateStrategy for ResourceSlice {
         drop_disabled_fields(object.make("spec"), &old["spec"]);
     }
 
+    fn validate_update(&self, _: RequestInfo<'_>, object: &Value, old: &Value) -> ErrorList {
+        let mut errors = ErrorList::new();
+        validate_spec(object, Some(&old["spec"]), &mut errors);
+        errors
+    }
+
+    fn metadata_rounds(&self) -> MetadataRounds {
+        MetadataRounds::UPDATE
+    }
+
     fn warnings_on_update(&self, _: RequestInfo<'_>, object: &Value, _: &Value) -> Vec<String> {
         warnings(object)
     }
@@ -25,6 +36,12 @@ impl Strategy for ResourceSlice {
     fn prepare_for_create(&self, _: RequestInfo<'_>, object: &mut Value) {
         start_generation(object);
         drop_disabled_fields(object.make("spec"), &Value::NULL);
+    }
+
+    fn validate(&self, _: RequestInfo<'_>, object: &Value) -> ErrorList {
+        let mut errors = ErrorList::new();
+        validate_spec(object, None, &mut errors);
+        errors
     }
 
     fn warnings_on_create(&self, _: RequestInfo<'_>, object: &Value) -> Vec<String> {

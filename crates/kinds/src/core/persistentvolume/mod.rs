@@ -151,8 +151,7 @@ fn validate_change(spec: &At<'_>, old: &Value, errors: &mut ErrorList) {
         // a volume may learn this later
         source["csi"].remove("controllerExpandSecretRef");
     }
-    let is_same = |member: &str| equality::semantic(source.get(member), old.get(member), "");
-    if !sources::SOURCES.iter().all(|source| is_same(source.member)) {
+    if !equality::semantic(&source, old, SOURCE) {
         let changes = unified(&goform::pretty(old, SOURCE), &goform::pretty(&source, SOURCE));
         let rule = format!("spec.persistentvolumesource is immutable after creation\n{changes}");
         errors.push(spec.child("persistentvolumesource").forbidden(rule));
