@@ -11,7 +11,8 @@
 //! let decoded = patch::decode(PatchType::Merge, body, is_checked)?;        // once a request; is_checked: Warn or Strict
 //! let patched = decoded.patch.apply(&current, node)?;                      // once an attempt; not yet decoded along the schema
 //! ```
-//! `decoded.strict` holds what strict validation refuses in the patch itself; faults of the result are found when it is
+//! Results of strategic merge patches and of apply are refused in other words than those of decoding where a type does
+//! not fit: [`conversion_fault`] has them. `decoded.strict` holds what strict validation refuses in the patch itself; faults of the result are found when it is
 //! decoded along the schema, and told on field `patch` with `decoded.patch.shown(&patched)` as the value.
 //!
 //! Every write (create, update, patch; not apply) of an object with metadata, before mutating admission:
@@ -44,10 +45,12 @@ mod merge_patch;
 mod strategic;
 #[cfg(test)]
 mod testing;
+mod unstructured;
 
 pub use json_patch::{COPIED_BYTES_MAX, JsonPatch, OPERATIONS_MAX};
 pub use merge_patch::MergePatch;
 pub use strategic::StrategicPatch;
+pub use unstructured::conversion_fault;
 
 use pintle_apimachinery::Value;
 use pintle_apimachinery::status::Result;
