@@ -113,9 +113,13 @@ fn decoded(resource: &Resource, scope: &Scope<'_>, config: &Value, object: Value
                 let kind = &resource.kind;
                 scope.conversion_failed(config, format!("unable to convert unstructured object to {kind}: {why}"))
             };
+            if let Some(why) = pintle_patch::conversion_fault(&object, resource.node()) {
+                return Err(failed(&why));
+            }
             let parsed = pintle_schema::decode_value(&object, *id).map_err(|why| failed(&why.message))?;
             if let Some(why) = &parsed.issues.wrong_type {
-                return Err(failed(&format!("error decoding from json: {why}")));
+                let is_base64 = why.starts_with("illegal base64 data");
+                return Err(failed(&if is_base64 { format!("error decoding from json: {why}") } else { why.clone() }));
             }
             let mut object = parsed.value;
             resource.set_kind(&mut object);

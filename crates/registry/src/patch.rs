@@ -112,6 +112,9 @@ impl Patch {
             let error = FieldError::invalid(&Path::new("patch"), &shown, why);
             Box::new(Status::invalid(&GroupKind::default(), "", &vec![error]))
         };
+        if let Some(why) = pintle_patch::conversion_fault(&patched, node).filter(|_| self.kind == PatchType::Strategic) {
+            return Err(refuse(&why));
+        }
         let (object, faults) = read(&patched, &refuse)?;
         let faults: Vec<String> = decoded.strict.iter().cloned().chain(faults).collect();
         match self.validation {
