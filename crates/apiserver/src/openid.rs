@@ -34,6 +34,9 @@ pub(crate) fn serve(incoming: &Incoming<'_>) -> Reply {
     } else {
         ("application/json", &documents.configuration)
     };
+    if !matches!(incoming.info.verb, "get" | "head") {
+        return reply::status(&pintle_apimachinery::Status::method_not_allowed(), "");
+    }
     let accept = incoming.accept();
     let is_accepted = accept.is_empty()
         || accept.split(',').map(|range| range.split(';').next().unwrap_or_default().trim()).any(|range| {

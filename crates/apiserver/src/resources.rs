@@ -37,6 +37,9 @@ where
         return crate::virtual_resources::serve(incoming, body).await;
     };
     let warnings = Mutex::new(Warnings::default());
+    if (info.group.as_str(), info.resource.as_str(), info.subresource.is_empty()) == ("", "endpoints", true) {
+        warnings.lock().add("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice");
+    }
     let served = Request { incoming, resource: &resource, warnings: &warnings };
     let mut answer = served.dispatch(body, upgrade).await.unwrap_or_else(|status| {
         reply::status(&status, incoming.accept())

@@ -85,7 +85,9 @@ impl Server {
         open_pools(flags, ranges, &catalog, backend.clone(), &env).await?;
         let endpoint = if advertised.is_loopback() { outbound_address() } else { Some(advertised) };
         let at = endpoint.map(|advertise_address| KubernetesService { cluster_ip: service_ip, advertise_address, port });
-        pintle_registry::bootstrap::seed(&catalog, &world, seeds(at.as_ref(), &pki, &env)).await.context("cannot write the first objects")?;
+        let seeds = seeds(at.as_ref(), &flags.services.service_cluster_ip_range, &pki, &env);
+        pintle_registry::bootstrap::seed(&catalog, &world, seeds).await.context("cannot write the first objects")?;
+        tokio::spawn(pintle_registry::identity::keep(catalog.clone(), world.clone(), host_name()));
         feed::feed(&catalog, feed::RBAC_RESOURCES, rbac).await;
         tokio::spawn(feed_nodes(catalog.clone(), nodes));
         let definitions = Definitions::new(catalog.clone(), env.clone()).map_err(anyhow::Error::msg)?;
@@ -244,7 +246,7 @@ fn outbound_address() -> Option<IpAddr> {
     socket.local_addr().ok().map(|address| address.ip()).filter(|ip| !ip.is_loopback() && !ip.is_unspecified())
 }
 
-fn seeds(at: Option<&KubernetesService>, pki: &Pki, env: &Env) -> Vec<Seed> {
+fn seeds(at: Option<&KubernetesService>, cidrs: &[String], pki: &Pki, env: &Env) -> Vec<Seed> {
     let mut seeds = bootstrap::namespaces();
     seeds.extend(bootstrap::policy());
     seeds.extend(bootstrap::priority_classes());
@@ -252,7 +254,14 @@ fn seeds(at: Option<&KubernetesService>, pki: &Pki, env: &Env) -> Vec<Seed> {
     seeds.extend(at.map(bootstrap::kubernetes_service).unwrap_or_default());
     seeds.push(bootstrap::extension_apiserver_authentication(Some(&pki.ca.certificate), None));
     seeds.push(bootstrap::legacy_token_tracking(env.clock.now()));
+    seeds.push(bootstrap::service_cidr(cidrs, env.clock.now()));
+    seeds.extend(pintle_registry::bootstrap::api_services());
     seeds
+}
+
+fn host_name() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    if name.trim().is_empty() { "localhost".to_owned() } else { name.trim().to_owned() }
 }
 
 fn authentication(

@@ -446,7 +446,7 @@ fn address_object(call: &Call<'_>, service: &Value, ip: IpAddr) -> Value {
             "generation": 1,
             "labels": {"ipaddress.kubernetes.io/ip-family": family, "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io"},
         },
-        "spec": {"parentRef": {"group": "", "resource": "services", "namespace": call.namespace, "name": service.name()}},
+        "spec": {"parentRef": {"resource": "services", "namespace": call.namespace, "name": service.name()}},
     })
 }
 

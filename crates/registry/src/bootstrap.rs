@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use pintle_apimachinery::meta::Meta;
 use pintle_apimachinery::status::Result;
 use pintle_apimachinery::{GroupVersionKind, Status, Str, Value};
-use pintle_auth::bootstrap::{Action, Seed, reconcile};
+use pintle_auth::bootstrap::{self, Action, Seed, reconcile};
 use pintle_kinds::flowcontrol;
 use pintle_storage::At;
 
@@ -26,6 +26,12 @@ pub fn flow_control() -> Vec<Seed> {
         .map(|level| seed("prioritylevelconfigurations", level))
         .chain(schemas.map(|schema| seed("flowschemas", schema)))
         .collect()
+}
+
+/// The APIServices of what is served.
+pub fn api_services() -> Vec<Seed> {
+    let rows = pintle_schema::resources();
+    bootstrap::api_services(|group, version| rows.iter().any(|row| row.group == group && row.version == version))
 }
 
 /// Writes the seeds. Those of RBAC and flow control are brought up to date, all others are created where they are
@@ -93,12 +99,17 @@ async fn write(catalog: &Catalog, world: &World, caller: &Caller, seed: Seed) ->
 
 async fn create(resource: &Resource, call: &Call<'_>, object: Value) -> Result<()> {
     let object = decoded(resource, object)?;
-    match resource.create(call, object, &WriteOptions::default()).await {
-        Ok(_) => Ok(()),
+    match resource.create(call, object.clone(), &WriteOptions::default()).await {
+        Ok(_) => {}
         // another server of the same store was quicker
-        Err(status) if status.is("AlreadyExists") => Ok(()),
-        Err(status) => Err(status),
+        Err(status) if status.is("AlreadyExists") => return Ok(()),
+        Err(status) => return Err(status),
     }
+    if object["status"].is_empty() || resource.strategy.subresource("status").is_none() {
+        return Ok(());
+    }
+    let call = Call { subresource: "status", ..*call };
+    resource.update_with(&call, &Replace::new(object), &WriteOptions::default()).await.map(|_| ())
 }
 
 /// An object of our own in the form that a decoded body has.

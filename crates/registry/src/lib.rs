@@ -16,6 +16,7 @@ pub mod feed;
 pub mod fields;
 pub mod forms;
 pub mod head;
+pub mod identity;
 pub mod lookup;
 pub mod options;
 mod modify;

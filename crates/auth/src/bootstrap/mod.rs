@@ -7,6 +7,7 @@
 mod objects;
 mod policy;
 mod reconcile;
+mod server;
 
 pub use objects::{
     KubernetesService, RequestHeader, extension_apiserver_authentication, kubernetes_service, legacy_token_tracking,
@@ -14,6 +15,7 @@ pub use objects::{
 };
 pub use policy::policy;
 pub use reconcile::{Action, reconcile};
+pub use server::{IDENTITY_RENEWAL, api_services, identity, identity_lease, identity_spec, service_cidr};
 
 use pintle_apimachinery::Value;
 
