@@ -44,7 +44,7 @@ pub async fn serve<B>(incoming: &Incoming<'_>, _body: B) -> Reply {
             Some(list) => document(incoming, list),
             None => not_found(incoming, &served, group),
         },
-        ["openapi", ..] => crate::openapi::serve(incoming),
+        ["openapi", ..] => crate::openapi::serve(incoming).await,
         [".well-known", "openid-configuration"] | ["openid", "v1", "jwks"] => crate::openid::serve(incoming),
         [""] => document(incoming, root_paths(&served)),
         _ => reply::page_not_found(),

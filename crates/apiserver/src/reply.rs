@@ -27,6 +27,14 @@ pub fn text(code: u16, body: impl Into<Bytes>) -> Reply {
     reply
 }
 
+/// A reply without a body.
+pub fn empty(code: u16) -> Reply {
+    let mut reply = Response::new(ResponseBody::empty());
+    *reply.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    reply.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    reply
+}
+
 /// Go's answer to a path that nothing serves.
 pub fn page_not_found() -> Reply {
     text(404, "404 page not found\n")
