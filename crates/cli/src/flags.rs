@@ -3,13 +3,18 @@
 use clap::Args;
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::time::Duration;
+
+/// The data directory of a server that is told none.
+pub(crate) const DEFAULT_DATA_DIR: &str = "pintle-data";
 
 /// Where things are kept and what is listened on.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ServerFlags {
-    /// Where keys, certificates, the kubeconfig and the objects are kept. Made if it does not exist.
-    #[arg(long, value_name = "DIR", default_value = "pintle-data", env = "PINTLE_DATA_DIR")]
-    pub(crate) data_dir: PathBuf,
+    /// Where keys, certificates, the kubeconfig and the objects are kept; made if it does not exist. Default:
+    /// `pintle-data`, or the directory of the etcd role when `--etcd-servers` points there.
+    #[arg(long, value_name = "DIR", env = "PINTLE_DATA_DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
     /// The address to listen on.
     #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
     pub(crate) bind_address: IpAddr,
@@ -27,6 +32,8 @@ pub(crate) struct ServerFlags {
     pub(crate) certificates: CertificateFlags,
     #[command(flatten)]
     pub(crate) access: AccessFlags,
+    #[command(flatten)]
+    pub(crate) request_header: RequestHeaderFlags,
     #[command(flatten)]
     pub(crate) admission: AdmissionFlags,
     #[command(flatten)]
@@ -64,7 +71,7 @@ pub(crate) struct AccessFlags {
     #[arg(long, value_name = "FILE")]
     pub(crate) token_auth_file: Option<PathBuf>,
     /// Whether requests without credentials are let in as system:anonymous, who may next to nothing.
-    #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
+    #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) anonymous_auth: bool,
     /// How requests are authorised, in order.
     #[arg(long, value_name = "MODES", value_delimiter = ',', default_value = "Node,RBAC")]
@@ -81,6 +88,30 @@ pub(crate) struct AccessFlags {
     /// What tokens must be good for. Default: the issuers.
     #[arg(long, value_name = "AUDIENCES", value_delimiter = ',')]
     pub(crate) api_audiences: Vec<String>,
+}
+
+/// Proxies in front of the server, which say who asks.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Proxies in front")]
+pub(crate) struct RequestHeaderFlags {
+    /// Requests with a client certificate signed by these authorities may say in headers who asks.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) requestheader_client_ca_file: Option<PathBuf>,
+    /// The common names that such certificates may have. Default: any.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) requestheader_allowed_names: Vec<String>,
+    /// The headers that carry the user's name.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "X-Remote-User")]
+    pub(crate) requestheader_username_headers: Vec<String>,
+    /// The headers that carry the user's uid.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "X-Remote-Uid")]
+    pub(crate) requestheader_uid_headers: Vec<String>,
+    /// The headers that carry the user's groups.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "X-Remote-Group")]
+    pub(crate) requestheader_group_headers: Vec<String>,
+    /// What the names of headers with extra attributes begin with.
+    #[arg(long, value_name = "PREFIXES", value_delimiter = ',', default_value = "X-Remote-Extra-")]
+    pub(crate) requestheader_extra_headers_prefix: Vec<String>,
 }
 
 /// Admission plugins.
@@ -117,13 +148,95 @@ pub(crate) struct StorageFlags {
     /// Addresses of an etcd v3 cluster. Given, objects lie there.
     #[arg(long, value_name = "URLS", value_delimiter = ',')]
     pub(crate) etcd_servers: Vec<String>,
+    /// Resources that lie elsewhere: `group/resource#URL;URL`, the group empty for the core.
+    #[arg(long, value_name = "OVERRIDES", value_delimiter = ',')]
+    pub(crate) etcd_servers_overrides: Vec<String>,
+    /// The authority that signed the certificates of etcd's servers.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) etcd_cafile: Option<PathBuf>,
+    /// The certificate to show to etcd.
+    #[arg(long, value_name = "FILE", requires = "etcd_keyfile")]
+    pub(crate) etcd_certfile: Option<PathBuf>,
+    /// The key of the certificate to show to etcd.
+    #[arg(long, value_name = "FILE", requires = "etcd_certfile")]
+    pub(crate) etcd_keyfile: Option<PathBuf>,
+    /// How often etcd is asked to forget history older than that (`5m0s`); 0 never asks.
+    #[arg(long, value_name = "DURATION", default_value = "5m0s", value_parser = duration)]
+    pub(crate) etcd_compaction_interval: Duration,
+    /// How long events are kept.
+    #[arg(long, value_name = "DURATION", default_value = "1h0m0s", value_parser = duration)]
+    pub(crate) event_ttl: Duration,
     /// What the keys of all objects begin with.
     #[arg(long, value_name = "PREFIX", default_value = "/registry")]
     pub(crate) etcd_prefix: String,
     /// Whether lists and watches are served from memory.
-    #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
+    #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) watch_cache: bool,
     /// Per resource, `resource[.group]#size`: 0 switches the watch cache off for it.
     #[arg(long, value_name = "SIZES", value_delimiter = ',')]
     pub(crate) watch_cache_sizes: Vec<String>,
+}
+
+/// `pintle up`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct UpFlags {
+    /// Simulated nodes, which run the pods that the scheduler gives them.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) nodes: u32,
+    #[command(flatten)]
+    pub(crate) server: ServerFlags,
+}
+
+/// `pintle kubeconfig`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct KubeconfigFlags {
+    /// The data directory of the server.
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_DATA_DIR, env = "PINTLE_DATA_DIR")]
+    pub(crate) data_dir: PathBuf,
+    /// Make a client certificate for this user, instead of showing the administrator's kubeconfig.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) user: Option<String>,
+    /// A group of that user; may be given several times.
+    #[arg(long, value_name = "NAME", requires = "user")]
+    pub(crate) group: Vec<String>,
+}
+
+/// Reads a duration as Go writes it: `1h30m`, `250ms`, `0`.
+fn duration(text: &str) -> Result<Duration, String> {
+    const UNITS: [(&str, f64); 7] =
+        [("ns", 1e-9), ("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+    let bad = || format!("{text:?} is no duration: write it as 1h30m, 45s or 250ms");
+    if text == "0" {
+        return Ok(Duration::ZERO);
+    }
+    let mut rest = text;
+    let mut seconds = 0.0;
+    while !rest.is_empty() {
+        let number_len = rest.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(bad)?;
+        let number: f64 = rest[..number_len].parse().map_err(|_| bad())?;
+        rest = &rest[number_len..];
+        let unit_len = rest.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(rest.len());
+        let (_, unit) = UNITS.iter().find(|(name, _)| *name == &rest[..unit_len]).ok_or_else(bad)?;
+        seconds += number * unit;
+        rest = &rest[unit_len..];
+    }
+    if text.is_empty() {
+        return Err(bad());
+    }
+    Duration::try_from_secs_f64(seconds).map_err(|_| bad())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations() {
+        assert_eq!(duration("1h0m0s"), Ok(Duration::from_secs(3600)));
+        assert_eq!(duration("1.5s250ms"), Ok(Duration::from_millis(1750)));
+        assert_eq!(duration("0"), Ok(Duration::ZERO));
+        for bad in ["", "5", "m", "1x", "-1s"] {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
 }

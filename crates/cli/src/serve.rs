@@ -1,7 +1,8 @@
 //! Composes and runs the API server.
 
 use crate::admission::{PluginFlags, admission};
-use crate::flags::{AccessFlags, ServerFlags};
+use crate::exit::Failure;
+use crate::flags::{AccessFlags, RequestHeaderFlags, ServerFlags};
 use crate::storage;
 use anyhow::{Context, Result, bail};
 use pintle_apimachinery::Str;
@@ -11,12 +12,12 @@ use pintle_apiserver::health::Health;
 use pintle_apiserver::openid::OpenId;
 use pintle_auth::Lookup;
 use pintle_auth::authn::{
-    AudienceAgnostic, Authenticator, BootstrapTokens, ClientCa, Config, ServiceAccountTokens, TokenAuthenticator, TokenFile,
+    AudienceAgnostic, Authenticator, BootstrapTokens, ClientCa, Config, FrontProxy, ServiceAccountTokens, TokenAuthenticator, TokenFile,
 };
 use pintle_auth::authz::node::{self, Nodes};
 use pintle_auth::authz::rbac::Rbac;
 use pintle_auth::authz::{Authorizer, Chain};
-use pintle_auth::bootstrap::{self, KubernetesService, Seed};
+use pintle_auth::bootstrap::{self, KubernetesService, RequestHeader, Seed};
 use pintle_auth::pki::{Kubeconfig, Pair, Pki, ServingNames, server_config};
 use pintle_auth::review::TokenRequests;
 use pintle_auth::token::{Issuer, SigningKey, VerifyKey};
@@ -60,12 +61,15 @@ impl Server {
         let ranges = ranges.collect::<Result<Vec<Cidr>>>().context("--service-cluster-ip-range")?;
         let Some(first_range) = ranges.first() else { bail!("--service-cluster-ip-range names no range") };
         let service_ip = first_range.first();
+        let home = storage::Home::of(&flags.storage, flags.data_dir.as_deref());
+        let data_dir = home.data_dir();
+        make_directory(data_dir)?;
         // the store first: its lock tells whether somebody else works in the directory
-        let backend = storage::open(&flags.storage, &flags.data_dir, &env)?;
+        let backend = storage::open(&flags.storage, &home, &env)?;
         let listener = listen(flags).await?;
         let port = listener.local_addr().context("cannot tell the port that was opened")?.port();
 
-        let pki = Pki::open(&flags.data_dir.join("pki"), &env).context("cannot prepare keys and certificates")?;
+        let pki = Pki::open(&data_dir.join("pki"), &env).context("cannot prepare keys and certificates")?;
         let mut hosts = flags.tls_san.clone();
         hosts.push(advertised.to_string());
         let serving = serving(flags, &pki, &ServingNames::of_cluster(&hosts, &[service_ip], "cluster.local"))?;
@@ -73,7 +77,7 @@ impl Server {
         let keys = token_keys(&flags.access, &pki)?;
 
         let factory = Arc::new(storage::Factory::new(backend.clone(), &flags.storage)?);
-        let catalog = Arc::new(Catalog::new(factory, &flags.storage.etcd_prefix));
+        let catalog = Arc::new(Catalog::new(factory, &flags.storage.etcd_prefix, flags.storage.event_ttl));
         let (rbac, nodes) = (Arc::new(Rbac::new()), Arc::new(Nodes::new()));
         let authorizer = Arc::new(authorizer(&flags.access.authorization_mode, &rbac, &nodes)?);
         let plugins = PluginFlags {
@@ -85,7 +89,9 @@ impl Server {
         open_pools(flags, ranges, &catalog, backend.clone(), &env).await?;
         let endpoint = if advertised.is_loopback() { outbound_address() } else { Some(advertised) };
         let at = endpoint.map(|advertise_address| KubernetesService { cluster_ip: service_ip, advertise_address, port });
-        let seeds = seeds(at.as_ref(), &flags.services.service_cluster_ip_range, &pki, &env);
+        let proxy = request_header(&flags.request_header)?;
+        let ranges = &flags.services.service_cluster_ip_range;
+        let seeds = seeds(at.as_ref(), ranges, &pki, proxy.as_ref(), &env);
         pintle_registry::bootstrap::seed(&catalog, &world, seeds).await.context("cannot write the first objects")?;
         tokio::spawn(pintle_registry::identity::keep(catalog.clone(), world.clone(), host_name()));
         feed::feed(&catalog, feed::RBAC_RESOURCES, rbac).await;
@@ -123,7 +129,7 @@ impl Server {
             stopping,
         });
         let tls = Arc::new(server_config(&serving, &[b"h2", b"http/1.1"])?).into();
-        let kubeconfig = flags.data_dir.join("kubeconfig");
+        let kubeconfig = data_dir.join("kubeconfig");
         Kubeconfig { name: "pintle", server: &url, ca: &pki.ca.certificate, user: "admin", client: &admin }
             .write(&kubeconfig)
             .context("cannot write the kubeconfig")?;
@@ -151,10 +157,19 @@ fn advertised(flags: &ServerFlags) -> IpAddr {
     }
 }
 
+fn make_directory(directory: &Path) -> Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    // keys lie there
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
+    made.map_err(|source| Failure::Directory { directory: directory.display().to_string(), source }.into())
+}
+
 async fn listen(flags: &ServerFlags) -> Result<TcpListener> {
     let address = SocketAddr::new(flags.bind_address, flags.secure_port);
-    TcpListener::bind(address).await.with_context(|| {
-        format!("cannot listen on {address}: is something else running there? Choose another port with --secure-port (0 takes any free one)")
+    let bound = TcpListener::bind(address).await;
+    bound.map_err(|source| {
+        let fix = "choose another port with --secure-port (0 takes any free one), or another address with --bind-address";
+        Failure::Address { address, fix, source }.into()
     })
 }
 
@@ -246,13 +261,19 @@ fn outbound_address() -> Option<IpAddr> {
     socket.local_addr().ok().map(|address| address.ip()).filter(|ip| !ip.is_loopback() && !ip.is_unspecified())
 }
 
-fn seeds(at: Option<&KubernetesService>, cidrs: &[String], pki: &Pki, env: &Env) -> Vec<Seed> {
+fn seeds(
+    at: Option<&KubernetesService>,
+    cidrs: &[String],
+    pki: &Pki,
+    proxy: Option<&RequestHeader>,
+    env: &Env,
+) -> Vec<Seed> {
     let mut seeds = bootstrap::namespaces();
     seeds.extend(bootstrap::policy());
     seeds.extend(bootstrap::priority_classes());
     seeds.extend(pintle_registry::bootstrap::flow_control());
     seeds.extend(at.map(bootstrap::kubernetes_service).unwrap_or_default());
-    seeds.push(bootstrap::extension_apiserver_authentication(Some(&pki.ca.certificate), None));
+    seeds.push(bootstrap::extension_apiserver_authentication(Some(&pki.ca.certificate), proxy));
     seeds.push(bootstrap::legacy_token_tracking(env.clock.now()));
     seeds.push(bootstrap::service_cidr(cidrs, env.clock.now()));
     seeds.extend(pintle_registry::bootstrap::api_services());
@@ -295,6 +316,7 @@ fn authentication(
     let bootstrap = BootstrapTokens { lookup: lookup.clone(), env: env.clone() };
     tokens.push(Arc::new(AudienceAgnostic { tokens: bootstrap, api_audiences: audiences.clone() }));
     let config = Config {
+        front_proxy: front_proxy(&flags.request_header)?,
         client_ca: Some(ClientCa::from_pem(authorities.as_bytes()).map_err(anyhow::Error::msg).context("--client-ca-file")?),
         tokens,
         is_anonymous_allowed: access.anonymous_auth,
@@ -302,6 +324,34 @@ fn authentication(
         ..Config::default()
     };
     Ok((config, audiences))
+}
+
+/// The proxies whose word on users counts.
+fn front_proxy(flags: &RequestHeaderFlags) -> Result<Option<FrontProxy>> {
+    let Some(path) = &flags.requestheader_client_ca_file else { return Ok(None) };
+    let authorities = read(path)?;
+    let ca = ClientCa::from_pem(authorities.as_bytes()).map_err(anyhow::Error::msg);
+    Ok(Some(FrontProxy {
+        ca: ca.context("--requestheader-client-ca-file")?,
+        allowed_names: flags.requestheader_allowed_names.clone(),
+        username_headers: flags.requestheader_username_headers.clone(),
+        uid_headers: flags.requestheader_uid_headers.clone(),
+        group_headers: flags.requestheader_group_headers.clone(),
+        extra_header_prefixes: flags.requestheader_extra_headers_prefix.clone(),
+    }))
+}
+
+/// The same proxies, as extension servers learn of them.
+fn request_header(flags: &RequestHeaderFlags) -> Result<Option<RequestHeader>> {
+    let Some(path) = &flags.requestheader_client_ca_file else { return Ok(None) };
+    Ok(Some(RequestHeader {
+        client_ca: read(path)?,
+        allowed_names: flags.requestheader_allowed_names.clone(),
+        username_headers: flags.requestheader_username_headers.clone(),
+        uid_headers: flags.requestheader_uid_headers.clone(),
+        group_headers: flags.requestheader_group_headers.clone(),
+        extra_header_prefixes: flags.requestheader_extra_headers_prefix.clone(),
+    }))
 }
 
 fn health(backend: Arc<dyn Storage>, stopping: watch::Receiver<bool>) -> Health {

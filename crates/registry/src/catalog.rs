@@ -13,9 +13,6 @@ use std::time::Duration;
 /// What the keys of all objects begin with, unless the operator says otherwise.
 pub const DEFAULT_PREFIX: &str = "/registry";
 
-/// How long events are kept (`--event-ttl`).
-pub const EVENT_TTL: Duration = Duration::from_secs(3600);
-
 /// Gives each resource its storage: its watch cache, or the back end itself.
 pub trait StorageFactory: Send + Sync + std::fmt::Debug {
     /// The storage of the keys under `root`. `fields` are what the resource lets be selected.
@@ -72,12 +69,15 @@ pub struct Catalog {
     served: ArcSwap<Served>,
     factory: Arc<dyn StorageFactory>,
     prefix: String,
+    event_ttl: Duration,
 }
 
 impl Catalog {
-    /// The catalogue of all built-in resources over this storage. `prefix` is what all keys begin with.
-    pub fn new(factory: Arc<dyn StorageFactory>, prefix: &str) -> Catalog {
-        let catalog = Catalog { served: ArcSwap::default(), factory, prefix: prefix.trim_end_matches('/').to_owned() };
+    /// The catalogue of all built-in resources over this storage. `prefix` is what all keys begin with;
+    /// events are kept for `event_ttl`.
+    pub fn new(factory: Arc<dyn StorageFactory>, prefix: &str, event_ttl: Duration) -> Catalog {
+        let prefix = prefix.trim_end_matches('/').to_owned();
+        let catalog = Catalog { served: ArcSwap::default(), factory, prefix, event_ttl };
         catalog.served.store(Arc::new(catalog.builtin()));
         catalog
     }
@@ -127,7 +127,7 @@ impl Catalog {
         let fields = Fields::Table(strategy.selectable_fields());
         let root = Key::new(format!("{}/{}/", self.prefix, key_folder(home)));
         let storage = self.factory.storage(home, &root, &fields);
-        let ttl = (home.resource == "events").then_some(EVENT_TTL);
+        let ttl = (home.resource == "events").then_some(self.event_ttl);
         let service_pools = std::sync::OnceLock::new();
         Arc::new(Store { group_resource: home.clone(), storage, root, fields, ttl, service_pools })
     }
