@@ -165,13 +165,19 @@ impl<'a> Attempt<'a> {
         // owners of other versions may have to go, and custom resources may have another schema than before
         let is_plain = self.merged.is_none()
             && !self.scope.is_custom
-            && !(applier.manager == KUBECTL && self.before.annotation(LAST_APPLIED).is_some())
+            && !self.is_migrating()
             && list.items().iter().all(|entry| entry["apiVersion"].str_or_empty() == applier.api_version);
         if !is_plain {
             return false;
         }
         let ours = list.items().iter().rfind(is_ours);
         ours.is_some_and(|entry| entry["fieldsV1"].as_object() == Some(applier.fields.root()))
+    }
+
+    /// Whether `kubectl` applies and the object has, or comes to have, its annotation.
+    fn is_migrating(&self) -> bool {
+        let has_annotation = |object: &Value| object.annotation(LAST_APPLIED).is_some();
+        self.writer.manager == KUBECTL && (has_annotation(self.before) || has_annotation(self.config))
     }
 
     /// Runs; `kubectl` may override what its annotation says it applied and that has not changed since.

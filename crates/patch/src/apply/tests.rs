@@ -375,6 +375,17 @@ fn kubectl_takes_over_what_it_applied_by_annotation() {
 }
 
 #[test]
+fn an_annotation_in_the_configuration_is_brought_up_to_date() {
+    let annotations = r#"{"kubectl.kubernetes.io/last-applied-configuration":"old"}"#;
+    let line = format!(r#"apply kubectl {{"metadata":{{"name":"a","annotations":{annotations}}},"data":{{"k":"v"}}}}"#);
+    check(World::new("", "v1", "ConfigMap"), &[&line], expect![[r#"
+        > apply kubectl {"metadata":{"name":"a","annotations":{"kubectl.kubernetes.io/last-applied-configuration":"old"}},"data":{"k":"v"}}
+        {"data":{"k":"v"},"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"old"}}}
+          Apply kubectl v1  01Z: .data.k .metadata.annotations.kubectl.kubernetes.io/last-applied-configuration
+    "#]]);
+}
+
+#[test]
 fn what_upstream_calls_conflicts_of_several_managers() {
     check(
         World::new("", "v1", "ConfigMap"),
