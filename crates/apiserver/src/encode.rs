@@ -15,7 +15,7 @@ use pintle_storage::{Record, Revision};
 
 /// Keys of the wire forms that heads of records keep.
 mod form_key {
-    /// The protobuf message without envelope and without resourceVersion.
+    /// The protobuf message without envelope, as of the record's own revision.
     pub(super) const PROTOBUF: u32 = 1;
 }
 
@@ -117,7 +117,10 @@ impl Encoder<'_> {
             out.push(b'\n');
             return Ok(Bytes::from(out));
         }
-        let mut object = self.resource.object(record).await?;
+        if self.output.media == Media::Protobuf && self.output.form == Form::Object {
+            return self.enveloped(record, revision).await.map(Bytes::from);
+        }
+        let mut object = self.shown(record).await?;
         set_revision(&mut object, revision);
         self.object(&object)
     }
@@ -154,13 +157,48 @@ impl Encoder<'_> {
         table::table_of(columns, rows, meta, version.name())
     }
 
-    /// The protobuf message of a record, without envelope.
-    pub(crate) async fn message(&self, record: &Record) -> Result<Bytes> {
-        if self.resource.is_stored_form() {
-            let make = || encode_message(&self.resource.stored_object(record)?, self.resource);
-            return self.resource.store.head(record).form(form_key::PROTOBUF, make);
+    /// The protobuf message of a record as of `revision`, without envelope. It is made from the stored bytes where they
+    /// have the served form, and kept beside them.
+    ///
+    /// # Errors
+    /// 500 when what is stored cannot be shown.
+    pub(crate) async fn message(&self, record: &Record, revision: Revision) -> Result<Bytes> {
+        let id = self.resource.type_id();
+        let id = id.ok_or_else(|| Box::new(Status::internal("custom resources have no protobuf form")))?;
+        if !self.resource.is_stored_form() {
+            let mut object = self.resource.object(record).await?;
+            set_revision(&mut object, revision);
+            return protobuf::encode(&object, id).map(Bytes::from).map_err(|why| Box::new(Status::internal(why)));
         }
-        encode_message(&self.resource.object(record).await?, self.resource)
+        let head = self.resource.store.head(record);
+        let make = || {
+            let mut json = Vec::with_capacity(head.bytes().len() + 48);
+            head.write_object(&mut json, revision);
+            protobuf::encode_json(&json, id).map(Bytes::from).map_err(|why| Box::new(Status::internal(why)))
+        };
+        if revision == record.revision { head.form(form_key::PROTOBUF, make) } else { make() }
+    }
+
+    /// [`Encoder::message`] in its envelope.
+    ///
+    /// # Errors
+    /// As [`Encoder::message`].
+    pub(crate) async fn enveloped(&self, record: &Record, revision: Revision) -> Result<Vec<u8>> {
+        let message = self.message(record, revision).await?;
+        Ok(protobuf::envelope(&self.resource.kind.api_version(), &self.resource.kind.kind, &message))
+    }
+
+    /// The object that a record is shown as. Tables and partial metadata of built-in kinds are made of the stored form:
+    /// what conversion adds for older versions is not shown in them.
+    ///
+    /// # Errors
+    /// 500 when what is stored cannot be shown.
+    pub(crate) async fn shown(&self, record: &Record) -> Result<Value> {
+        let is_reduced = self.output.form != Form::Object && self.include != IncludeObject::Object;
+        if is_reduced && !self.resource.is_custom() {
+            return self.resource.stored_object(record);
+        }
+        self.resource.object(record).await
     }
 
     /// A record as an item of a JSON list, appended to `out`.
@@ -172,7 +210,7 @@ impl Encoder<'_> {
             self.resource.store.head(record).write_item(out, record.revision);
             return Ok(());
         }
-        let mut object = self.resource.object(record).await?;
+        let mut object = self.shown(record).await?;
         match self.output.form {
             Form::Object if self.resource.is_custom() => {}
             Form::Object => {
@@ -185,11 +223,6 @@ impl Encoder<'_> {
         pintle_apimachinery::value::write_value(out, &object);
         Ok(())
     }
-}
-
-fn encode_message(object: &Value, resource: &Resource) -> Result<Bytes> {
-    let id = resource.type_id().ok_or_else(|| Box::new(Status::internal("custom resources have no protobuf form")))?;
-    protobuf::encode(object, id).map(Bytes::from).map_err(|why| Box::new(Status::internal(why)))
 }
 
 /// The PartialObjectMetadata of an object.

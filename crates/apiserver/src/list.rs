@@ -78,6 +78,19 @@ impl ListView {
         (head, b"]}\n")
     }
 
+    /// Whether a list of nothing has `null` for its items: partial metadata, and tables of kinds without columns of
+    /// their own.
+    fn is_null_when_empty(&self) -> bool {
+        match self.output.form {
+            Form::Partial(_) | Form::PartialList(_) => true,
+            Form::Table(_) => {
+                let gvr = &self.resource.gvr;
+                !self.resource.is_custom() && !pintle_kinds::table::has_own_columns(&gvr.group, &gvr.resource)
+            }
+            Form::Object => false,
+        }
+    }
+
     fn meta(&self, listed: &Listed) -> Value {
         let mut meta = json!({"resourceVersion": listed.revision.to_string()});
         if !listed.continue_token.is_empty() {
@@ -96,7 +109,7 @@ impl ListView {
         let mut records = listed.records.into_iter();
         let is_whole = self.fill(&mut out, &mut records, true).await?;
         if is_whole {
-            if out.ends_with(b"\"items\":[") && matches!(self.output.form, Form::Partial(_) | Form::PartialList(_)) {
+            if self.is_null_when_empty() && out.ends_with(b"\":[") {
                 out.pop();
                 out.extend_from_slice(b"null}\n");
                 return Ok(ListBody::Whole(Bytes::from(out)));
@@ -126,7 +139,7 @@ impl ListView {
         let encoder = self.encoder();
         let mut items = Vec::with_capacity(listed.records.len());
         for record in &listed.records {
-            items.push(encoder.message(record).await?);
+            items.push(encoder.message(record, record.revision).await?);
         }
         let version = listed.revision.to_string();
         let meta = ListMeta {

@@ -85,7 +85,9 @@ impl WatchView {
 
     async fn object(&mut self, kind: EventKind, record: &Record, revision: Revision, event: Option<&Event>) -> Result<Bytes> {
         if self.output.form != Form::Object {
-            let mut object = self.resource.object(record).await?;
+            let now = self.clock.now();
+            let encoder = Encoder { resource: &self.resource, output: self.output, now, include: self.include };
+            let mut object = encoder.shown(record).await?;
             pintle_registry::resource::set_revision(&mut object, revision);
             let shown = self.transformed(&object);
             return self.frame(kind.name(), &shown);
@@ -105,9 +107,7 @@ impl WatchView {
         let encoder = Encoder { resource: &self.resource, output: self.output, now: Timestamp::UNIX_EPOCH, include: self.include };
         match self.output.media {
             Media::Protobuf => {
-                let mut object = self.resource.object(record).await?;
-                pintle_registry::resource::set_revision(&mut object, revision);
-                let enveloped = protobuf::encode_object(&object).map_err(|why| Box::new(Status::internal(why)))?;
+                let enveloped = encoder.enveloped(record, revision).await?;
                 Ok(Bytes::from(protobuf::watch_frame(kind.name(), &enveloped)))
             }
             Media::Json | Media::Yaml => {
