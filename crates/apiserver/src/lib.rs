@@ -3,6 +3,7 @@
 
 mod body;
 mod compress;
+mod declared;
 mod discovery;
 pub mod documents;
 mod encode;

@@ -1,0 +1,77 @@
+//! JSON with the members of objects in the order in which upstream declares them, which is the order of its answers.
+//! Objects at rest are sorted by name instead, so that only answers that are made on the spot are written so.
+
+use pintle_apimachinery::Value;
+use pintle_apimachinery::value::write_json_string;
+use pintle_schema::{Node, Schema, Slot, Type};
+
+/// The names of a type's members in order.
+fn names<'s>(schema: &'s Schema, ty: &'s Type, into: &mut Vec<&'s str>) {
+    for field in schema.message(ty) {
+        match field.slot {
+            Slot::Field(idx) => into.push(&schema.field_at(idx).name),
+            Slot::Embedded { id, .. } => names(schema, schema.ty(id), into),
+        }
+    }
+}
+
+/// Writes `value`, which `node` describes, without spaces.
+pub(crate) fn write(out: &mut Vec<u8>, value: &Value, node: Option<Node<'_>>) {
+    match value {
+        Value::Object(members) => {
+            let mut order = vec!["kind", "apiVersion"];
+            if let Some((ty, node)) = node.and_then(|node| Some((node.ty()?, node))) {
+                names(node.schema, ty, &mut order);
+            }
+            let place = |name: &str| order.iter().position(|own| *own == name).unwrap_or(order.len());
+            let mut members: Vec<_> = members.iter().collect();
+            // the sort is stable: what is not declared stays sorted by name
+            members.sort_by_key(|(name, _)| place(name));
+            write_list(out, *b"{}", members, |out, (name, member)| {
+                write_json_string(out, name);
+                out.push(b':');
+                write(out, member, node.and_then(|node| node.child(name)));
+            });
+        }
+        Value::Array(items) => {
+            let item = node.and_then(Node::item);
+            write_list(out, *b"[]", items.iter().collect(), |out, value| write(out, value, item));
+        }
+        Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::String(_) => {
+            out.extend_from_slice(value.to_json_string().as_bytes());
+        }
+    }
+}
+
+fn write_list<T>(out: &mut Vec<u8>, brackets: [u8; 2], items: Vec<T>, write: impl Fn(&mut Vec<u8>, T)) {
+    out.push(brackets[0]);
+    for (idx, item) in items.into_iter().enumerate() {
+        if idx > 0 {
+            out.push(b',');
+        }
+        write(out, item);
+    }
+    out.push(brackets[1]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+    use pintle_apimachinery::json;
+
+    #[test]
+    fn members_as_declared() {
+        let kind = pintle_schema::kind("authentication.k8s.io", "v1", "TokenReview").expect("a built-in kind");
+        let review = json!({
+            "apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview",
+            "status": {"user": {"extra": {"b": ["2"], "a": ["1"]}, "uid": "u", "username": "jane"}, "authenticated": true},
+            "spec": {"audiences": ["x"], "token": "t"},
+            "zebra": 1, "metadata": {"labels": {"b": "c"}, "name": "n"}, "aardvark": null,
+        });
+        let mut out = Vec::new();
+        write(&mut out, &review, Some(pintle_schema::builtin().root(kind.id)));
+        expect![[r#"{"kind":"TokenReview","apiVersion":"authentication.k8s.io/v1","metadata":{"name":"n","labels":{"b":"c"}},"spec":{"token":"t","audiences":["x"]},"status":{"authenticated":true,"user":{"username":"jane","uid":"u","extra":{"a":["1"],"b":["2"]}}},"aardvark":null,"zebra":1}"#]]
+        .assert_eq(&String::from_utf8(out).expect("text"));
+    }
+}
