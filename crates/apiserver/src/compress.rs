@@ -18,9 +18,11 @@ const LEVEL: Compression = Compression::new(1);
 
 /// A list as a reply, compressed if it is long and the client takes it.
 pub(crate) fn list_reply(parts: &Parts, content_type: &'static str, body: ListBody) -> Reply {
-    let is_wanted = parts.headers.get(header::ACCEPT_ENCODING).and_then(|v| v.to_str().ok()).is_some_and(|v| {
-        v.split(',').any(|encoding| encoding.trim().split(';').next() == Some("gzip"))
-    });
+    let is_wanted = parts
+        .headers
+        .get(header::ACCEPT_ENCODING)
+        .and_then(|v| v.to_str().ok())
+        .is_some_and(|v| v.split(',').any(|encoding| encoding.trim().split(';').next() == Some("gzip")));
     let is_long = match &body {
         ListBody::Whole(bytes) => bytes.len() >= COMPRESSED_BYTES_MIN,
         ListBody::Chunks(_) => true,

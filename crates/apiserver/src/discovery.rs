@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// The groups that are served, core group first, then the built-in ones in upstream's order, then those of custom
 /// resources by name. Versions in order of preference.
-pub fn groups(served: &Served) -> Vec<(String, Vec<String>)> {
+pub(crate) fn groups(served: &Served) -> Vec<(String, Vec<String>)> {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     let mut add = |group: &str, version: &str| match groups.iter_mut().find(|(g, _)| g == group) {
         Some((_, versions)) => {
@@ -29,7 +29,7 @@ pub fn groups(served: &Served) -> Vec<(String, Vec<String>)> {
 }
 
 /// Kubernetes' order of versions: `v2`, `v1`, `v2beta1`, `v1alpha1`, then others by text; best first.
-pub fn compare_versions(a: &str, b: &str) -> std::cmp::Ordering {
+pub(crate) fn compare_versions(a: &str, b: &str) -> std::cmp::Ordering {
     /// Major, stability (GA 2, beta 1, alpha 0), minor.
     fn rank(version: &str) -> Option<(u8, u64, u64)> {
         let rest = version.strip_prefix('v')?;
@@ -56,18 +56,18 @@ pub fn compare_versions(a: &str, b: &str) -> std::cmp::Ordering {
 }
 
 /// `/api`.
-pub fn core_versions(address: &str) -> Value {
+pub(crate) fn core_versions(address: &str) -> Value {
     json!({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}]})
 }
 
 /// `/apis`.
-pub fn group_list(served: &Served) -> Value {
+pub(crate) fn group_list(served: &Served) -> Value {
     let groups: Value = groups(served).iter().filter(|(g, _)| !g.is_empty()).map(|(g, v)| group_value(g, v)).collect();
     json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
 }
 
 /// `/apis/GROUP`; `None` when there is no such group.
-pub fn group(served: &Served, name: &str) -> Option<Value> {
+pub(crate) fn group(served: &Served, name: &str) -> Option<Value> {
     let (group, versions) = groups(served).into_iter().find(|(g, _)| g == name && !g.is_empty())?;
     let mut value = group_value(&group, &versions);
     value.set("kind", "APIGroup");
@@ -161,7 +161,7 @@ fn entries(served: &Served, group: &str, version: &str) -> Vec<Entry> {
 }
 
 /// `/apis/GROUP/VERSION` or `/api/v1`; `None` when it is not served.
-pub fn resource_list(served: &Served, group: &str, version: &str) -> Option<Value> {
+pub(crate) fn resource_list(served: &Served, group: &str, version: &str) -> Option<Value> {
     let entries = entries(served, group, version);
     if entries.is_empty() {
         return None;
@@ -177,7 +177,8 @@ pub fn resource_list(served: &Served, group: &str, version: &str) -> Option<Valu
 }
 
 fn legacy(entry: &Entry, is_custom: bool) -> Value {
-    let name = if entry.subresource.is_empty() { entry.name.clone() } else { format!("{}/{}", entry.name, entry.subresource) };
+    let name =
+        if entry.subresource.is_empty() { entry.name.clone() } else { format!("{}/{}", entry.name, entry.subresource) };
     let mut value = json!({
         "name": name, "singularName": entry.singular.as_str(), "namespaced": entry.is_namespaced,
         "kind": entry.kind.as_str(), "verbs": entry.verbs.clone(),
@@ -206,7 +207,7 @@ fn set_lists(value: &mut Value, entry: &Entry) {
 }
 
 /// `/api` or `/apis` in the aggregated form.
-pub fn aggregated(served: &Served, is_core: bool) -> Value {
+pub(crate) fn aggregated(served: &Served, is_core: bool) -> Value {
     let items: Value = groups(served)
         .iter()
         .filter(|(group, _)| group.is_empty() == is_core)

@@ -98,7 +98,13 @@ fn arch() -> &'static str {
 }
 
 fn root_paths(served: &pintle_registry::Served) -> Value {
-    let mut paths = vec!["/.well-known/openid-configuration".to_owned(), "/api".to_owned(), "/api/v1".to_owned(), "/apis".to_owned(), "/apis/".to_owned()];
+    let mut paths = vec![
+        "/.well-known/openid-configuration".to_owned(),
+        "/api".to_owned(),
+        "/api/v1".to_owned(),
+        "/apis".to_owned(),
+        "/apis/".to_owned(),
+    ];
     let mut groups: Vec<String> = Vec::new();
     for (group, versions) in discovery::groups(served).iter().filter(|(g, _)| !g.is_empty()) {
         groups.push(format!("/apis/{group}"));
@@ -107,9 +113,26 @@ fn root_paths(served: &pintle_registry::Served) -> Value {
     groups.sort();
     paths.extend(groups);
     paths.extend(
-        ["/healthz", "/healthz/etcd", "/healthz/ping", "/livez", "/livez/etcd", "/livez/ping", "/metrics", "/metrics/slis",
-         "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/openid/v1/jwks", "/readyz", "/readyz/etcd", "/readyz/informer-sync",
-         "/readyz/ping", "/readyz/shutdown", "/version"]
+        [
+            "/healthz",
+            "/healthz/etcd",
+            "/healthz/ping",
+            "/livez",
+            "/livez/etcd",
+            "/livez/ping",
+            "/metrics",
+            "/metrics/slis",
+            "/openapi/v2",
+            "/openapi/v3",
+            "/openapi/v3/",
+            "/openid/v1/jwks",
+            "/readyz",
+            "/readyz/etcd",
+            "/readyz/informer-sync",
+            "/readyz/ping",
+            "/readyz/shutdown",
+            "/version",
+        ]
         .map(str::to_owned),
     );
     json!({ "paths": paths })
@@ -132,7 +155,9 @@ fn groups(incoming: &Incoming<'_>, served: &pintle_registry::Served, is_core: bo
     let value = discovery::aggregated(served, is_core);
     let (content_type, body) = match output.media {
         Media::Protobuf => match crate::encode::value(&value, &output) {
-            Ok(body) => ("application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", body),
+            Ok(body) => {
+                ("application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", body)
+            }
             Err(status) => return reply::status(&status, "application/json"),
         },
         Media::Json | Media::Yaml => {

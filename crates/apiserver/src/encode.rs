@@ -23,7 +23,7 @@ mod form_key {
 ///
 /// # Errors
 /// 500 when it has no such form.
-pub fn value(object: &Value, output: &Output) -> Result<Bytes> {
+pub(crate) fn value(object: &Value, output: &Output) -> Result<Bytes> {
     match output.media {
         Media::Json if output.pretty => Ok(Bytes::from(pretty_json(object))),
         Media::Json => {
@@ -40,7 +40,7 @@ pub fn value(object: &Value, output: &Output) -> Result<Bytes> {
 }
 
 /// JSON with two spaces of indentation, as `pretty=true` asks for.
-pub fn pretty_json(object: &Value) -> Vec<u8> {
+pub(crate) fn pretty_json(object: &Value) -> Vec<u8> {
     let mut out = Vec::with_capacity(1024);
     pretty(&mut out, object, 0);
     out
@@ -84,7 +84,7 @@ fn pretty(out: &mut Vec<u8>, value: &Value, depth: usize) {
 
 /// Shows objects of one resource in one output.
 #[derive(Clone, Copy, Debug)]
-pub struct Encoder<'r> {
+pub(crate) struct Encoder<'r> {
     /// Whose objects.
     pub resource: &'r Resource,
     /// How.
@@ -109,7 +109,7 @@ impl Encoder<'_> {
     ///
     /// # Errors
     /// 500 when what is stored cannot be shown.
-    pub async fn record(&self, record: &Record, revision: Revision) -> Result<Bytes> {
+    pub(crate) async fn record(&self, record: &Record, revision: Revision) -> Result<Bytes> {
         if self.is_cut() {
             let head = self.resource.store.head(record);
             let mut out = Vec::with_capacity(head.bytes().len() + 48);
@@ -129,7 +129,7 @@ impl Encoder<'_> {
     ///
     /// # Errors
     /// 500 when it cannot be shown.
-    pub fn object(&self, object: &Value) -> Result<Bytes> {
+    pub(crate) fn object(&self, object: &Value) -> Result<Bytes> {
         value(&self.transformed(object), &self.output)
     }
 
@@ -226,6 +226,6 @@ impl Encoder<'_> {
 }
 
 /// The PartialObjectMetadata of an object.
-pub fn partial(object: &Value, version: MetaVersion) -> Value {
+pub(crate) fn partial(object: &Value, version: MetaVersion) -> Value {
     table::partial_object_metadata(object, version.name())
 }

@@ -22,6 +22,7 @@ use std::sync::Arc;
 pub const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
 
 /// A request with everything known of it.
+#[derive(Debug)]
 pub struct Incoming<'a> {
     /// The server.
     pub state: &'a Arc<State>,
@@ -187,7 +188,9 @@ where
 {
     match Limited::new(Box::pin(body), BODY_BYTES_MAX).collect().await {
         Ok(whole) => Ok(whole.to_bytes()),
-        Err(why) if why.is::<LengthLimitError>() => Err(Box::new(Status::too_large(format!("limit is {BODY_BYTES_MAX}")))),
+        Err(why) if why.is::<LengthLimitError>() => {
+            Err(Box::new(Status::too_large(format!("limit is {BODY_BYTES_MAX}"))))
+        }
         Err(why) => Err(Box::new(Status::bad_request(format!("the body could not be read: {why}")))),
     }
 }

@@ -95,7 +95,9 @@ impl Health {
         let (endpoint, single) = path.split_once('/').unwrap_or((path, ""));
         let asked = self.checks.iter().filter(|check| check.on.contains(&endpoint));
         if !single.is_empty() {
-            let Some(check) = asked.into_iter().find(|check| check.name == single) else { return reply::page_not_found() };
+            let Some(check) = asked.into_iter().find(|check| check.name == single) else {
+                return reply::page_not_found();
+            };
             return match (check.run)().await {
                 Ok(()) => reply::text(200, "ok"),
                 Err(why) => reply::text(500, format!("internal server error: {why}\n")),

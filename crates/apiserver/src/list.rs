@@ -122,7 +122,12 @@ impl ListView {
     }
 
     /// Appends items until the chunk is full; whether there are none left.
-    async fn fill(&self, out: &mut Vec<u8>, records: &mut std::vec::IntoIter<Arc<Record>>, is_first: bool) -> Result<bool> {
+    async fn fill(
+        &self,
+        out: &mut Vec<u8>,
+        records: &mut std::vec::IntoIter<Arc<Record>>,
+        is_first: bool,
+    ) -> Result<bool> {
         let encoder = self.encoder();
         let mut needs_comma = !is_first;
         while out.len() < CHUNK_BYTES {

@@ -103,7 +103,12 @@ impl Metrics {
         head(out, "apiserver_request_total", "counter", "Requests, by verb, resource and answer.");
         for (labels, series) in requests.iter() {
             for (code, n) in &series.by_code {
-                line(out, "apiserver_request_total", &format!("code=\"{code}\",component=\"apiserver\",dry_run=\"\",{}", labels.text()), n);
+                line(
+                    out,
+                    "apiserver_request_total",
+                    &format!("code=\"{code}\",component=\"apiserver\",dry_run=\"\",{}", labels.text()),
+                    n,
+                );
             }
         }
         head(out, "apiserver_request_duration_seconds", "histogram", "How long requests took, by verb and resource.");

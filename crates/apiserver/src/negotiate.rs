@@ -3,12 +3,12 @@
 //! Follows: apiserver/pkg/endpoints/handlers/negotiation (v0.35).
 
 use pintle_apimachinery::Status;
-use pintle_registry::decode::Media;
 use pintle_apimachinery::status::Result;
+use pintle_registry::decode::Media;
 
 /// An `as=` transformation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub(crate) enum Form {
     /// The object itself.
     Object,
     /// `Table`, with its version of meta.k8s.io.
@@ -21,7 +21,7 @@ pub enum Form {
 
 /// Versions of meta.k8s.io that transformations have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MetaVersion {
+pub(crate) enum MetaVersion {
     /// `v1`.
     V1,
     /// `v1beta1`.
@@ -30,7 +30,7 @@ pub enum MetaVersion {
 
 impl MetaVersion {
     /// Its name.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             MetaVersion::V1 => "v1",
             MetaVersion::V1Beta1 => "v1beta1",
@@ -38,7 +38,7 @@ impl MetaVersion {
     }
 
     /// The apiVersion.
-    pub fn api_version(self) -> &'static str {
+    pub(crate) fn api_version(self) -> &'static str {
         match self {
             MetaVersion::V1 => "meta.k8s.io/v1",
             MetaVersion::V1Beta1 => "meta.k8s.io/v1beta1",
@@ -48,7 +48,7 @@ impl MetaVersion {
 
 /// What an answer is to look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Output {
+pub(crate) struct Output {
     /// Its encoding.
     pub media: Media,
     /// Its form.
@@ -59,16 +59,16 @@ pub struct Output {
 
 impl Output {
     /// Plain JSON.
-    pub const JSON: Output = Output { media: Media::Json, form: Form::Object, pretty: false };
+    pub(crate) const JSON: Output = Output { media: Media::Json, form: Form::Object, pretty: false };
 
     /// The `Content-Type`.
-    pub fn content_type(&self) -> &'static str {
+    pub(crate) fn content_type(&self) -> &'static str {
         content_type(self.media)
     }
 }
 
 /// The media type of an encoding.
-pub fn content_type(media: Media) -> &'static str {
+pub(crate) fn content_type(media: Media) -> &'static str {
     match media {
         Media::Json => "application/json",
         Media::Yaml => "application/yaml",
@@ -78,7 +78,7 @@ pub fn content_type(media: Media) -> &'static str {
 
 /// What a resource can be shown as.
 #[derive(Clone, Copy, Debug)]
-pub struct Allowed {
+pub(crate) struct Allowed {
     /// Whether there is a protobuf form (built-in kinds).
     pub protobuf: bool,
     /// Whether Table and PartialObjectMetadata may be asked for.
@@ -132,7 +132,7 @@ fn quality(text: &str) -> u32 {
 ///
 /// # Errors
 /// 406 when nothing fits.
-pub fn output(accept: &str, allowed: Allowed) -> Result<Output> {
+pub(crate) fn output(accept: &str, allowed: Allowed) -> Result<Output> {
     if accept.trim().is_empty() {
         return Ok(Output::JSON);
     }
@@ -155,10 +155,10 @@ pub fn output(accept: &str, allowed: Allowed) -> Result<Output> {
 fn with_params(media: Media, range: &Range<'_>, allowed: Allowed) -> Option<Output> {
     let param = |name: &str| range.params.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
     let pretty = param("pretty") == Some("1");
-    if let Some(stream) = param("stream") {
-        if !(stream == "watch" && allowed.watchable) {
-            return None;
-        }
+    if let Some(stream) = param("stream")
+        && !(stream == "watch" && allowed.watchable)
+    {
+        return None;
     }
     if param("export").is_some_and(|v| v == "1") {
         return None;
@@ -195,7 +195,8 @@ fn not_acceptable(accept: &str, allowed: Allowed) -> Box<Status> {
     if allowed.protobuf {
         types.push("application/vnd.kubernetes.protobuf");
     }
-    let is_known_type = ranges(accept).iter().any(|r| types.iter().any(|t| t.split_once('/') == Some((r.kind, r.subtype))));
+    let is_known_type =
+        ranges(accept).iter().any(|r| types.iter().any(|t| t.split_once('/') == Some((r.kind, r.subtype))));
     if is_known_type || !allowed.protobuf {
         let text = format!("only the following media types are accepted: {}", types.join(", "));
         return Box::new(Status::not_acceptable(text));
@@ -211,7 +212,7 @@ fn not_acceptable(accept: &str, allowed: Allowed) -> Box<Status> {
 ///
 /// # Errors
 /// 415 when it is none that is read.
-pub fn input(content_type: &str, protobuf: bool) -> Result<Media> {
+pub(crate) fn input(content_type: &str, protobuf: bool) -> Result<Media> {
     let media = content_type.split(';').next().unwrap_or_default().trim();
     match media {
         "" | "application/json" => Ok(Media::Json),
@@ -244,7 +245,9 @@ mod tests {
         assert_eq!(chosen("application/*"), Err(406));
         assert_eq!(chosen("text/plain"), Err(406));
         assert_eq!(
-            chosen("application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json"),
+            chosen(
+                "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json"
+            ),
             Ok((Media::Json, Form::Table(MetaVersion::V1)))
         );
         assert_eq!(
@@ -252,7 +255,10 @@ mod tests {
             Ok((Media::Protobuf, Form::Object))
         );
         assert_eq!(chosen("application/json;q=0.1,application/yaml"), Ok((Media::Yaml, Form::Object)));
-        assert_eq!(chosen("application/json;as=Table;v=v2;g=meta.k8s.io, application/json"), Ok((Media::Json, Form::Object)));
+        assert_eq!(
+            chosen("application/json;as=Table;v=v2;g=meta.k8s.io, application/json"),
+            Ok((Media::Json, Form::Object))
+        );
         assert_eq!(chosen("application/json;as=Nothing;v=v1;g=meta.k8s.io"), Err(406));
     }
 }

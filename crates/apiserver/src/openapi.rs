@@ -38,7 +38,9 @@ pub(crate) async fn serve(incoming: &Incoming<'_>) -> Reply {
 }
 
 fn v2_reply(incoming: &Incoming<'_>, custom: &[CustomResource<'_>]) -> Reply {
-    let Some(encoding) = encoding(incoming.accept(), &[V2_PROTOBUF, V2_PROTOBUF_ASKED]) else { return not_acceptable() };
+    let Some(encoding) = encoding(incoming.accept(), &[V2_PROTOBUF, V2_PROTOBUF_ASKED]) else {
+        return not_acceptable();
+    };
     let tag = v2::etag(custom);
     if is_known(incoming, &tag) {
         return not_modified(&tag);
@@ -55,7 +57,9 @@ fn v3_reply(incoming: &Incoming<'_>, name: &str, custom: &[CustomResource<'_>]) 
     let Some(entry) = v3::entries(custom).into_iter().find(|entry| entry.path == name) else {
         return reply::empty(404);
     };
-    let Some(encoding) = encoding(incoming.accept(), &[V3_PROTOBUF, V3_PROTOBUF_ASKED]) else { return not_acceptable() };
+    let Some(encoding) = encoding(incoming.accept(), &[V3_PROTOBUF, V3_PROTOBUF_ASKED]) else {
+        return not_acceptable();
+    };
     let asked = crate::options::Params::of(incoming.query).get("hash").map(str::to_owned);
     if let Some(asked) = &asked
         && *asked != entry.hash
@@ -87,7 +91,9 @@ fn v3_reply(incoming: &Incoming<'_>, name: &str, custom: &[CustomResource<'_>]) 
 /// The definitions of custom resources that are established.
 async fn definitions(incoming: &Incoming<'_>) -> Vec<Value> {
     let resource = GroupResource::new("apiextensions.k8s.io", "customresourcedefinitions");
-    let Some(resource) = incoming.state.catalog.served().of_group_resource(&resource).cloned() else { return Vec::new() };
+    let Some(resource) = incoming.state.catalog.served().of_group_resource(&resource).cloned() else {
+        return Vec::new();
+    };
     let request = ListRequest { prefix: resource.store.root.clone(), start: None, limit: 0, at: At::Any };
     // a document without custom resources is better than none while the store is away
     let Ok(listing) = resource.store.storage.list(request).await else { return Vec::new() };

@@ -40,7 +40,9 @@ pub(crate) fn serve(incoming: &Incoming<'_>) -> Reply {
     let accept = incoming.accept();
     let is_accepted = accept.is_empty()
         || accept.split(',').map(|range| range.split(';').next().unwrap_or_default().trim()).any(|range| {
-            range == media_type || range == "*/*" || (range == "application/*" && media_type.starts_with("application/"))
+            range == media_type
+                || range == "*/*"
+                || (range == "application/*" && media_type.starts_with("application/"))
         });
     if !is_accepted {
         let text = format!("406: Not Acceptable\n\nAvailable representations: {media_type}");

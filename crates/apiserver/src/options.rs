@@ -16,26 +16,26 @@ use std::time::Duration;
 
 /// The parameters of a query, by name.
 #[derive(Debug)]
-pub struct Params<'q>(Vec<(Cow<'q, str>, Cow<'q, str>)>);
+pub(crate) struct Params<'q>(Vec<(Cow<'q, str>, Cow<'q, str>)>);
 
 impl<'q> Params<'q> {
     /// Of a raw query.
-    pub fn of(query: &'q str) -> Params<'q> {
+    pub(crate) fn of(query: &'q str) -> Params<'q> {
         Params(pairs(query).collect())
     }
 
     /// The first value of a parameter.
-    pub fn get(&self, name: &str) -> Option<&str> {
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_ref())
     }
 
     /// All values of a parameter.
-    pub fn all<'s>(&'s self, name: &'s str) -> impl Iterator<Item = &'s str> {
+    pub(crate) fn all<'s>(&'s self, name: &'s str) -> impl Iterator<Item = &'s str> {
         self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_ref())
     }
 
     /// A boolean parameter: as upstream, present and neither `0` nor `false` is true.
-    pub fn flag(&self, name: &str) -> Option<bool> {
+    pub(crate) fn flag(&self, name: &str) -> Option<bool> {
         self.get(name).map(|value| !matches!(value, "0" | "false"))
     }
 
@@ -55,7 +55,7 @@ impl<'q> Params<'q> {
 
 /// Which write the options are of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WriteVerb {
+pub(crate) enum WriteVerb {
     /// POST.
     Create,
     /// PUT.
@@ -71,7 +71,7 @@ pub enum WriteVerb {
 ///
 /// # Errors
 /// 422 in upstream's words.
-pub fn write_options(query: &str, verb: WriteVerb) -> Result<WriteOptions> {
+pub(crate) fn write_options(query: &str, verb: WriteVerb) -> Result<WriteOptions> {
     let params = Params::of(query);
     let mut errors = ErrorList::new();
     let kind = match verb {
@@ -99,7 +99,11 @@ pub fn write_options(query: &str, verb: WriteVerb) -> Result<WriteOptions> {
         "Ignore" => FieldValidation::Ignore,
         "Strict" => FieldValidation::Strict,
         other => {
-            errors.push(FieldError::not_supported(&Path::new("fieldValidation"), other, &["", "Ignore", "Strict", "Warn"]));
+            errors.push(FieldError::not_supported(
+                &Path::new("fieldValidation"),
+                other,
+                &["", "Ignore", "Strict", "Warn"],
+            ));
             FieldValidation::Warn
         }
     };
@@ -120,7 +124,7 @@ fn dry_run<'v>(values: impl Iterator<Item = &'v str>, errors: &mut ErrorList) ->
 ///
 /// # Errors
 /// 500, as upstream, when it is no number.
-pub fn get_version(query: &str) -> Result<Option<u64>> {
+pub(crate) fn get_version(query: &str) -> Result<Option<u64>> {
     match Params::of(query).get("resourceVersion") {
         None | Some("") => Ok(None),
         Some(text) => match text.parse::<u64>() {
@@ -143,15 +147,18 @@ fn bad_version(text: &str) -> Status {
 ///
 /// # Errors
 /// 400 for parameters of the wrong form and bad selectors, 422 for combinations that mean nothing.
-pub fn list_options(query: &str, is_watch: bool) -> Result<ListOptions> {
+pub(crate) fn list_options(query: &str, is_watch: bool) -> Result<ListOptions> {
     let params = Params::of(query);
-    let mut options = ListOptions::default();
-    options.labels = Selector::parse(params.get("labelSelector").unwrap_or_default()).map_err(bad_request)?;
-    options.fields = FieldSelector::parse(params.get("fieldSelector").unwrap_or_default()).map_err(bad_request)?;
+    let mut options = ListOptions {
+        labels: Selector::parse(params.get("labelSelector").unwrap_or_default()).map_err(bad_request)?,
+        fields: FieldSelector::parse(params.get("fieldSelector").unwrap_or_default()).map_err(bad_request)?,
+        ..ListOptions::default()
+    };
     let limit = params.int("limit")?.unwrap_or_default();
     options.limit = usize::try_from(limit).unwrap_or_default();
     let timeout = params.int("timeoutSeconds")?;
-    options.timeout = timeout.and_then(|seconds| u64::try_from(seconds).ok()).filter(|s| *s > 0).map(Duration::from_secs);
+    options.timeout =
+        timeout.and_then(|seconds| u64::try_from(seconds).ok()).filter(|s| *s > 0).map(Duration::from_secs);
     options.continue_token = params.get("continue").unwrap_or_default().to_owned();
     options.allow_bookmarks = params.flag("allowWatchBookmarks").unwrap_or_default();
     options.send_initial_events = params.flag("sendInitialEvents");
@@ -230,7 +237,7 @@ fn combination_errors(options: &ListOptions, version: &str, version_match: &str,
 ///
 /// # Errors
 /// 422 for values that mean nothing.
-pub fn delete_options(query: &str, body: Option<&Value>) -> Result<DeleteOptions> {
+pub(crate) fn delete_options(query: &str, body: Option<&Value>) -> Result<DeleteOptions> {
     let mut errors = ErrorList::new();
     let mut options = DeleteOptions::default();
     let (policy, dry_runs): (Option<String>, Vec<String>);

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// The decoded pairs of a raw query, in order. Pairs whose escapes are broken are left out, as Go does.
-pub fn pairs(query: &str) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {
+pub(crate) fn pairs(query: &str) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {
     query.split('&').filter(|part| !part.is_empty() && !part.contains(';')).filter_map(|part| {
         let (key, value) = part.split_once('=').unwrap_or((part, ""));
         Some((decode(key, true)?, decode(value, true)?))
@@ -11,7 +11,7 @@ pub fn pairs(query: &str) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> 
 }
 
 /// Resolves percent escapes (and `+`, in queries). `None` when one is broken or the result is no UTF-8.
-pub fn decode(text: &str, is_query: bool) -> Option<Cow<'_, str>> {
+pub(crate) fn decode(text: &str, is_query: bool) -> Option<Cow<'_, str>> {
     let needs = |b: u8| b == b'%' || (is_query && b == b'+');
     if !text.bytes().any(needs) {
         return Some(Cow::Borrowed(text));

@@ -8,10 +8,10 @@ use pintle_apimachinery::Status;
 use pintle_registry::decode::Media;
 
 /// An answer.
-pub type Reply = Response<ResponseBody>;
+pub(crate) type Reply = Response<ResponseBody>;
 
 /// A reply with a body of this type.
-pub fn bytes(code: u16, content_type: &'static str, body: impl Into<Bytes>) -> Reply {
+pub(crate) fn bytes(code: u16, content_type: &'static str, body: impl Into<Bytes>) -> Reply {
     let mut reply = Response::new(ResponseBody::whole(body));
     *reply.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = reply.headers_mut();
@@ -21,14 +21,14 @@ pub fn bytes(code: u16, content_type: &'static str, body: impl Into<Bytes>) -> R
 }
 
 /// A plain text, as Go's `http.Error` writes it.
-pub fn text(code: u16, body: impl Into<Bytes>) -> Reply {
+pub(crate) fn text(code: u16, body: impl Into<Bytes>) -> Reply {
     let mut reply = bytes(code, "text/plain; charset=utf-8", body);
     reply.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     reply
 }
 
 /// A reply without a body.
-pub fn empty(code: u16) -> Reply {
+pub(crate) fn empty(code: u16) -> Reply {
     let mut reply = Response::new(ResponseBody::empty());
     *reply.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     reply.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
@@ -36,12 +36,12 @@ pub fn empty(code: u16) -> Reply {
 }
 
 /// Go's answer to a path that nothing serves.
-pub fn page_not_found() -> Reply {
+pub(crate) fn page_not_found() -> Reply {
     text(404, "404 page not found\n")
 }
 
 /// A Status, in the encoding that the client accepts.
-pub fn status(status: &Status, accept: &str) -> Reply {
+pub(crate) fn status(status: &Status, accept: &str) -> Reply {
     let allowed = crate::negotiate::Allowed { protobuf: true, transforms: true, watch: false, watchable: false };
     let output = crate::negotiate::output(accept, allowed).map_or(Output::JSON, |o| Output { form: Form::Object, ..o });
     let value = status.to_value();
@@ -58,7 +58,7 @@ pub fn status(status: &Status, accept: &str) -> Reply {
 }
 
 /// Adds `Warning: 299` headers.
-pub fn add_warnings(reply: &mut Reply, warnings: &[String]) {
+pub(crate) fn add_warnings(reply: &mut Reply, warnings: &[String]) {
     /// Bytes that all warnings of a reply may take; further ones are cut, as upstream does.
     const WARNING_BYTES_MAX: usize = 4 * 1024;
     let mut n_bytes = 0;

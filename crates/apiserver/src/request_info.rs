@@ -67,12 +67,10 @@ impl RequestInfo {
                 _ => "",
             };
         }
-        if parts[0] == "namespaces" {
-            if parts.len() > 1 {
-                info.namespace = parts[1].to_owned();
-                if parts.len() > 2 && !NAMESPACE_SUBRESOURCES.contains(&parts[2]) {
-                    parts.drain(..2);
-                }
+        if parts[0] == "namespaces" && parts.len() > 1 {
+            info.namespace = parts[1].to_owned();
+            if parts.len() > 2 && !NAMESPACE_SUBRESOURCES.contains(&parts[2]) {
+                parts.drain(..2);
             }
         }
         info.parts = parts.iter().map(|p| (*p).to_owned()).collect();
@@ -118,7 +116,7 @@ fn lower(method: &Method) -> &'static str {
 }
 
 /// Whether the query asks for a watch. As upstream, anything but a false value counts.
-pub fn is_watch(query: &str) -> bool {
+pub(crate) fn is_watch(query: &str) -> bool {
     crate::query::pairs(query)
         .find(|(key, _)| key == "watch")
         .is_some_and(|(_, value)| !matches!(value.as_ref(), "0" | "false" | "f" | "F" | "False" | "FALSE"))

@@ -26,7 +26,7 @@ use tokio::time::Instant;
 const WATCH_TIMEOUT_MIN: Duration = Duration::from_secs(1_800);
 
 /// Answers a request about objects.
-pub async fn serve<B>(incoming: &Incoming<'_>, body: B, upgrade: Option<hyper::upgrade::OnUpgrade>) -> Reply
+pub(crate) async fn serve<B>(incoming: &Incoming<'_>, body: B, upgrade: Option<hyper::upgrade::OnUpgrade>) -> Reply
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: std::error::Error + Send + Sync + 'static,
@@ -41,9 +41,8 @@ where
         warnings.lock().add("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice");
     }
     let served = Request { incoming, resource: &resource, warnings: &warnings };
-    let mut answer = served.dispatch(body, upgrade).await.unwrap_or_else(|status| {
-        reply::status(&status, incoming.accept())
-    });
+    let mut answer =
+        served.dispatch(body, upgrade).await.unwrap_or_else(|status| reply::status(&status, incoming.accept()));
     reply::add_warnings(&mut answer, warnings.lock().texts());
     answer
 }
@@ -320,7 +319,8 @@ impl Request<'_> {
     pub(crate) fn read_patch(&self, bytes: Bytes) -> Result<(Patch, pintle_registry::WriteOptions)> {
         let content_type = self.incoming.content_type().split(';').next().unwrap_or_default().trim();
         let kind = PatchType::of_media_type(content_type, self.resource.is_custom())?;
-        let options = options::write_options(self.incoming.query, WriteVerb::Patch { is_apply: kind == PatchType::Apply })?;
+        let options =
+            options::write_options(self.incoming.query, WriteVerb::Patch { is_apply: kind == PatchType::Apply })?;
         Ok((Patch::new(kind, bytes, &options)?, options))
     }
 

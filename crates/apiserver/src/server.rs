@@ -28,7 +28,13 @@ const CONNECTION_WINDOW_BYTES: u32 = 2 * 1024 * 1024;
 pub const CONNECTIONS_MAX: usize = 60_000;
 
 /// Serves connections until `stop` completes; then lets what runs finish for at most `grace`.
-pub async fn serve(listener: TcpListener, tls: TlsAcceptor, state: Arc<State>, stop: impl Future<Output = ()>, grace: Duration) {
+pub async fn serve(
+    listener: TcpListener,
+    tls: TlsAcceptor,
+    state: Arc<State>,
+    stop: impl Future<Output = ()>,
+    grace: Duration,
+) {
     let connections = TaskTracker::new();
     let permits = Arc::new(tokio::sync::Semaphore::new(CONNECTIONS_MAX));
     let (ending, is_ending) = tokio::sync::watch::channel(false);
@@ -71,7 +77,12 @@ async fn accept(
     }
 }
 
-async fn connection(stream: TcpStream, tls: TlsAcceptor, state: Arc<State>, mut is_ending: tokio::sync::watch::Receiver<bool>) {
+async fn connection(
+    stream: TcpStream,
+    tls: TlsAcceptor,
+    state: Arc<State>,
+    mut is_ending: tokio::sync::watch::Receiver<bool>,
+) {
     if let Err(why) = stream.set_nodelay(true) {
         tracing::debug!(%why, "cannot switch Nagle's algorithm off");
     }

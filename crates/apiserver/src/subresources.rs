@@ -15,7 +15,11 @@ use pintle_registry::transient::Question;
 use pintle_registry::{Answer, Call, WriteOptions, Written, sub};
 
 /// Answers a request for a subresource that the resource has.
-pub(crate) async fn serve<B>(request: &Request<'_>, body: B, upgrade: Option<hyper::upgrade::OnUpgrade>) -> Result<Reply>
+pub(crate) async fn serve<B>(
+    request: &Request<'_>,
+    body: B,
+    upgrade: Option<hyper::upgrade::OnUpgrade>,
+) -> Result<Reply>
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: std::error::Error + Send + Sync + 'static,
@@ -26,7 +30,9 @@ where
         ("status" | "ephemeralcontainers" | "resize" | "approval" | "finalize", "update") => {
             request.update(read_body(body).await?).await
         }
-        ("status" | "ephemeralcontainers" | "resize" | "approval", "patch") => request.patch(read_body(body).await?).await,
+        ("status" | "ephemeralcontainers" | "resize" | "approval", "patch") => {
+            request.patch(read_body(body).await?).await
+        }
         ("status" | "ephemeralcontainers" | "resize" | "approval", "get") => request.get().await,
         ("scale", "get") => read_scale(request).await,
         ("scale", "update") => replace_scale(request, read_body(body).await?).await,

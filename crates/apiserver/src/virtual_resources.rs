@@ -162,7 +162,9 @@ fn component_statuses(incoming: &Incoming<'_>) -> Result<Reply> {
         .filter(|item| {
             let name = item["metadata"]["name"].str_or_empty();
             options.labels.matches(&Value::Null)
-                && options.fields.matches(|field| if field == "metadata.name" { name.to_owned().into() } else { "".into() })
+                && options
+                    .fields
+                    .matches(|field| if field == "metadata.name" { name.to_owned().into() } else { "".into() })
         })
         .collect();
     let body = match output.form {

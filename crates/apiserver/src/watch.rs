@@ -83,7 +83,13 @@ impl WatchView {
         }
     }
 
-    async fn object(&mut self, kind: EventKind, record: &Record, revision: Revision, event: Option<&Event>) -> Result<Bytes> {
+    async fn object(
+        &mut self,
+        kind: EventKind,
+        record: &Record,
+        revision: Revision,
+        event: Option<&Event>,
+    ) -> Result<Bytes> {
         if self.output.form != Form::Object {
             let now = self.clock.now();
             let encoder = Encoder { resource: &self.resource, output: self.output, now, include: self.include };
@@ -104,7 +110,12 @@ impl WatchView {
     }
 
     async fn make(&self, kind: EventKind, record: &Record, revision: Revision) -> Result<Bytes> {
-        let encoder = Encoder { resource: &self.resource, output: self.output, now: Timestamp::UNIX_EPOCH, include: self.include };
+        let encoder = Encoder {
+            resource: &self.resource,
+            output: self.output,
+            now: Timestamp::UNIX_EPOCH,
+            include: self.include,
+        };
         match self.output.media {
             Media::Protobuf => {
                 let enveloped = encoder.enveloped(record, revision).await?;
@@ -125,7 +136,8 @@ impl WatchView {
 
     /// A Table of one row, or partial metadata.
     fn transformed(&mut self, object: &Value) -> Value {
-        let encoder = Encoder { resource: &self.resource, output: self.output, now: self.clock.now(), include: self.include };
+        let encoder =
+            Encoder { resource: &self.resource, output: self.output, now: self.clock.now(), include: self.include };
         match self.output.form {
             Form::Table(version) => {
                 let with_columns = !std::mem::replace(&mut self.has_told_columns, true);
@@ -145,8 +157,10 @@ impl WatchView {
         let object = json!({"kind": self.resource.kind.kind.clone(), "apiVersion": self.resource.kind.api_version(), "metadata": metadata});
         let shown = match self.output.form {
             Form::Object if self.resource.is_custom() => object,
-            Form::Object => pintle_schema::decode_value(&object, self.resource.type_id().unwrap_or(pintle_schema::TypeId(0)))
-                .map_or(object, |parsed| parsed.value),
+            Form::Object => {
+                pintle_schema::decode_value(&object, self.resource.type_id().unwrap_or(pintle_schema::TypeId(0)))
+                    .map_or(object, |parsed| parsed.value)
+            }
             Form::Table(version) => self.bookmark_table(version, &object),
             Form::Partial(version) | Form::PartialList(version) => crate::encode::partial(&object, version),
         };
@@ -154,7 +168,8 @@ impl WatchView {
     }
 
     fn bookmark_table(&mut self, version: MetaVersion, object: &Value) -> Value {
-        let encoder = Encoder { resource: &self.resource, output: self.output, now: self.clock.now(), include: self.include };
+        let encoder =
+            Encoder { resource: &self.resource, output: self.output, now: self.clock.now(), include: self.include };
         let with_columns = !std::mem::replace(&mut self.has_told_columns, true);
         let meta = json!({"resourceVersion": object["metadata"]["resourceVersion"].clone()});
         encoder.table(version, meta, vec![encoder.row(object, version)], with_columns)

@@ -1,18 +1,19 @@
 //! The admission chain of a server, from its flags.
 
 use anyhow::{Error, Result};
+use pintle_admission::expressions::NoExpressions;
 use pintle_admission::plugins::{
     AlwaysAdmit, AlwaysDeny, AlwaysPullImages, CertificateApproval, CertificateSigning, CertificateSubjectRestriction,
     DefaultIngressClass, DefaultStorageClass, DefaultTolerationSeconds, DenyServiceExternalIps,
     ExtendedResourceToleration, LimitPodHardAntiAffinityTopology, LimitRanger, NamespaceExists, NamespaceLifecycle,
     OwnerReferencesPermissionEnforcement, PersistentVolumeClaimResize, PodNodeSelector, PodSecurity, PodTopologyLabels,
-    Priority, RoleEscalation, RuntimeClass, ServiceAccount, StorageObjectInUseProtection, TaintNodesByCondition, pod_security,
+    Priority, RoleEscalation, RuntimeClass, ServiceAccount, StorageObjectInUseProtection, TaintNodesByCondition,
+    pod_security,
 };
 use pintle_admission::quota::ResourceQuota;
 use pintle_admission::webhook::{
     HttpCaller, MutatingAdmissionWebhook, Routing, ServiceResolver, ValidatingAdmissionWebhook, Webhooks,
 };
-use pintle_admission::expressions::NoExpressions;
 use pintle_admission::{Admission, Chain, Plugin, chain};
 use pintle_apimachinery::env::Env;
 use pintle_auth::Lookup;

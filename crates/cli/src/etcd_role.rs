@@ -28,7 +28,9 @@ impl Role {
         let mut role = Role { data_dir: PathBuf::from("default.etcd"), listen: Vec::new() };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
-            let Some(flag) = arg.trim_start_matches('-').split('=').next().filter(|_| arg.starts_with('-')) else { continue };
+            let Some(flag) = arg.trim_start_matches('-').split('=').next().filter(|_| arg.starts_with('-')) else {
+                continue;
+            };
             if !matches!(flag, "data-dir" | "listen-client-urls") {
                 continue;
             }
@@ -55,10 +57,8 @@ pub(crate) fn run(args: Vec<String>) -> Result<()> {
         return Ok(());
     }
     let role = Role::parse(&args);
-    std::fs::create_dir_all(&role.data_dir).map_err(|source| Failure::Directory {
-        directory: role.data_dir.display().to_string(),
-        source,
-    })?;
+    std::fs::create_dir_all(&role.data_dir)
+        .map_err(|source| Failure::Directory { directory: role.data_dir.display().to_string(), source })?;
     let directory = std::fs::canonicalize(&role.data_dir).context("cannot resolve --data-dir")?;
     let mut listeners = Vec::new();
     for url in &role.listen {
@@ -139,7 +139,8 @@ mod tests {
 
     #[test]
     fn flags_of_test_harnesses() {
-        let args = ["--listen-peer-urls=http://localhost:0", "-data-dir", "/tmp/x", "--listen-client-urls=http://127.0.0.1:1"];
+        let args =
+            ["--listen-peer-urls=http://localhost:0", "-data-dir", "/tmp/x", "--listen-client-urls=http://127.0.0.1:1"];
         let role = Role::parse(&args.map(str::to_owned));
         assert_eq!(role.data_dir, Path::new("/tmp/x"));
         assert_eq!(role.listen, ["http://127.0.0.1:1"]);

@@ -16,7 +16,11 @@ pub(crate) fn print(flags: &KubeconfigFlags) -> Result<()> {
         return Ok(());
     };
     let server = pintle_codec::yaml::parse(text.as_bytes()).map_err(anyhow::Error::msg)?.value;
-    let url = server["clusters"].items().first().map(|c| c.at("cluster.server").str_or_empty().to_owned()).unwrap_or_default();
+    let url = server["clusters"]
+        .items()
+        .first()
+        .map(|c| c.at("cluster.server").str_or_empty().to_owned())
+        .unwrap_or_default();
     let pki = Pki::open(&flags.data_dir.join("pki"), &Env::system()).context("cannot read keys and certificates")?;
     let groups: Vec<&str> = flags.group.iter().map(String::as_str).collect();
     let client = pki.client(&format!("user-{}", file_name(user)), user, &groups)?;

@@ -12,7 +12,8 @@ use pintle_apiserver::health::Health;
 use pintle_apiserver::openid::OpenId;
 use pintle_auth::Lookup;
 use pintle_auth::authn::{
-    AudienceAgnostic, Authenticator, BootstrapTokens, ClientCa, Config, FrontProxy, ServiceAccountTokens, TokenAuthenticator, TokenFile,
+    AudienceAgnostic, Authenticator, BootstrapTokens, ClientCa, Config, FrontProxy, ServiceAccountTokens,
+    TokenAuthenticator, TokenFile,
 };
 use pintle_auth::authz::node::{self, Nodes};
 use pintle_auth::authz::rbac::Rbac;
@@ -57,7 +58,8 @@ impl Server {
     pub(crate) async fn open(flags: &ServerFlags) -> Result<Server> {
         let env = Env::system();
         let advertised = advertised(flags);
-        let ranges = flags.services.service_cluster_ip_range.iter().map(|range| Cidr::parse(range).map_err(anyhow::Error::msg));
+        let ranges =
+            flags.services.service_cluster_ip_range.iter().map(|range| Cidr::parse(range).map_err(anyhow::Error::msg));
         let ranges = ranges.collect::<Result<Vec<Cidr>>>().context("--service-cluster-ip-range")?;
         let Some(first_range) = ranges.first() else { bail!("--service-cluster-ip-range names no range") };
         let service_ip = first_range.first();
@@ -88,7 +90,8 @@ impl Server {
         let world = World { env: env.clone(), admission };
         open_pools(flags, ranges, &catalog, backend.clone(), &env).await?;
         let endpoint = if advertised.is_loopback() { outbound_address() } else { Some(advertised) };
-        let at = endpoint.map(|advertise_address| KubernetesService { cluster_ip: service_ip, advertise_address, port });
+        let at =
+            endpoint.map(|advertise_address| KubernetesService { cluster_ip: service_ip, advertise_address, port });
         let proxy = request_header(&flags.request_header)?;
         let ranges = &flags.services.service_cluster_ip_range;
         let seeds = seeds(at.as_ref(), ranges, &pki, proxy.as_ref(), &env);
@@ -168,13 +171,16 @@ async fn listen(flags: &ServerFlags) -> Result<TcpListener> {
     let address = SocketAddr::new(flags.bind_address, flags.secure_port);
     let bound = TcpListener::bind(address).await;
     bound.map_err(|source| {
-        let fix = "choose another port with --secure-port (0 takes any free one), or another address with --bind-address";
+        let fix =
+            "choose another port with --secure-port (0 takes any free one), or another address with --bind-address";
         Failure::Address { address, fix, source }.into()
     })
 }
 
 fn serving(flags: &ServerFlags, pki: &Pki, names: &ServingNames) -> Result<Pair> {
-    if let (Some(certificate), Some(key)) = (&flags.certificates.tls_cert_file, &flags.certificates.tls_private_key_file) {
+    if let (Some(certificate), Some(key)) =
+        (&flags.certificates.tls_cert_file, &flags.certificates.tls_private_key_file)
+    {
         return Ok(Pair { certificate: read(certificate)?, key: read(key)? });
     }
     let pair = pki.serving(names)?;
@@ -211,7 +217,9 @@ fn token_keys(access: &AccessFlags, pki: &Pki) -> Result<TokenKeys> {
 fn authorizer(modes: &[String], rbac: &Arc<Rbac>, nodes: &Arc<Nodes>) -> Result<Chain> {
     let (rbac, nodes): (Arc<dyn Authorizer>, Arc<dyn Authorizer>) = (rbac.clone(), nodes.clone());
     let modes: Vec<&str> = modes.iter().map(String::as_str).collect();
-    Chain::of_modes(&modes, &[("RBAC", rbac), ("Node", nodes)]).map_err(anyhow::Error::msg).context("--authorization-mode")
+    Chain::of_modes(&modes, &[("RBAC", rbac), ("Node", nodes)])
+        .map_err(anyhow::Error::msg)
+        .context("--authorization-mode")
 }
 
 /// Keeps the authorizer of nodes at what the store holds, from the first request of a node on.
@@ -228,7 +236,8 @@ async fn open_pools(
     env: &Env,
 ) -> Result<()> {
     let text = &flags.services.service_node_port_range;
-    let ports = text.split_once('-').and_then(|(first, last)| Some((first.parse::<u16>().ok()?, last.parse::<u16>().ok()?)));
+    let ports =
+        text.split_once('-').and_then(|(first, last)| Some((first.parse::<u16>().ok()?, last.parse::<u16>().ok()?)));
     let Some(ports) = ports.filter(|(first, last)| first <= last && *first > 0) else {
         bail!("--service-node-port-range={text}: write it as FIRST-LAST, such as 30000-32767")
     };
@@ -294,8 +303,11 @@ fn authentication(
 ) -> Result<(Config, Vec<Str>)> {
     let access = &flags.access;
     let issuers: Vec<Str> = access.service_account_issuer.iter().map(Str::new).collect();
-    let audiences: Vec<Str> =
-        if access.api_audiences.is_empty() { issuers.clone() } else { access.api_audiences.iter().map(Str::new).collect() };
+    let audiences: Vec<Str> = if access.api_audiences.is_empty() {
+        issuers.clone()
+    } else {
+        access.api_audiences.iter().map(Str::new).collect()
+    };
     let mut authorities = pki.ca.certificate.clone();
     if let Some(path) = &flags.certificates.client_ca_file {
         authorities.push('\n');
@@ -317,7 +329,9 @@ fn authentication(
     tokens.push(Arc::new(AudienceAgnostic { tokens: bootstrap, api_audiences: audiences.clone() }));
     let config = Config {
         front_proxy: front_proxy(&flags.request_header)?,
-        client_ca: Some(ClientCa::from_pem(authorities.as_bytes()).map_err(anyhow::Error::msg).context("--client-ca-file")?),
+        client_ca: Some(
+            ClientCa::from_pem(authorities.as_bytes()).map_err(anyhow::Error::msg).context("--client-ca-file")?,
+        ),
         tokens,
         is_anonymous_allowed: access.anonymous_auth,
         api_audiences: audiences.clone(),

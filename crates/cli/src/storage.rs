@@ -25,7 +25,7 @@ impl Home {
     pub(crate) fn of(flags: &StorageFlags, data_dir: Option<&Path>) -> Home {
         match flags.etcd_servers.iter().find_map(|url| crate::etcd_role::directory_at(url)) {
             Some(directory) => Home::OfRole(directory),
-            None => Home::Own(data_dir.unwrap_or(Path::new(DEFAULT_DATA_DIR)).to_owned()),
+            None => Home::Own(data_dir.unwrap_or_else(|| Path::new(DEFAULT_DATA_DIR)).to_owned()),
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::flags::UpFlags;
 use crate::serve::{Server, interrupted};
 use anyhow::Result;
-use std::time::Instant;
+use tokio::time::Instant;
 
 /// Runs the cluster until it is interrupted.
 pub(crate) async fn up(flags: UpFlags) -> Result<()> {

@@ -152,7 +152,8 @@ pub(crate) fn sift(args: impl IntoIterator<Item = String>) -> Result<Sifted, Str
 /// The name of a flag (underscores and single dashes are taken as Go's parsers take them), and whether its value
 /// stands in the same argument.
 fn flag_name(arg: &str) -> Option<(String, bool)> {
-    let name = arg.strip_prefix("--").or_else(|| arg.strip_prefix("-v").filter(|rest| rest.starts_with('=')).map(|_| "v"))?;
+    let name =
+        arg.strip_prefix("--").or_else(|| arg.strip_prefix("-v").filter(|rest| rest.starts_with('=')).map(|_| "v"))?;
     let (name, has_value) = match name.split_once('=') {
         Some((name, _)) => (name, true),
         None => (name, arg.starts_with("-v=")),
@@ -178,7 +179,8 @@ mod tests {
 
     #[test]
     fn what_means_nothing_here_is_taken_out_with_its_value() {
-        let sifted = sift_all(&["--allow-privileged", "--v", "4", "--secure_port=1", "--feature-gates=A=true", "-v=2", "x"]);
+        let sifted =
+            sift_all(&["--allow-privileged", "--v", "4", "--secure_port=1", "--feature-gates=A=true", "-v=2", "x"]);
         let sifted = sifted.unwrap();
         assert_eq!(sifted.args, ["--secure-port=1", "x"]);
         assert_eq!(sifted.without_meaning, ["allow-privileged", "v", "feature-gates", "v"]);

@@ -305,8 +305,12 @@ fn give_back(pools: &Arc<ServicePools>, ips: Vec<IpAddr>, ports: Vec<u16>) {
     }
     {
         let mut used = pools.used.lock();
-        ips.iter().for_each(|ip| drop(used.ips.remove(ip)));
-        ports.iter().for_each(|port| drop(used.ports.remove(port)));
+        for ip in &ips {
+            used.ips.remove(ip);
+        }
+        for port in &ports {
+            used.ports.remove(port);
+        }
     }
     let pools = pools.clone();
     tokio::spawn(async move {
@@ -329,7 +333,12 @@ async fn forget(storage: &dyn Storage, key: Key) {
 
 impl Resource {
     /// Hands out what a new object needs.
-    pub(crate) async fn allocate_on_create(&self, call: &Call<'_>, object: &mut Value, dry_run: bool) -> Result<Allocated> {
+    pub(crate) async fn allocate_on_create(
+        &self,
+        call: &Call<'_>,
+        object: &mut Value,
+        dry_run: bool,
+    ) -> Result<Allocated> {
         self.allocate(call, object, dry_run, |object, turn| alloc::on_create(object, turn)).await
     }
 

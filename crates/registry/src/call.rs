@@ -61,12 +61,7 @@ impl MayCreate for MayAlwaysCreate {
 impl<'a> Call<'a> {
     /// What strategies may know.
     pub fn info(&self) -> RequestInfo<'a> {
-        RequestInfo {
-            namespace: self.namespace,
-            subresource: self.subresource,
-            user: &self.caller.user,
-            now: self.now,
-        }
+        RequestInfo { namespace: self.namespace, subresource: self.subresource, user: &self.caller.user, now: self.now }
     }
 
     /// Adds a warning.

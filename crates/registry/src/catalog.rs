@@ -174,7 +174,9 @@ fn builtin_resource(row: &pintle_schema::Resource, own: &GroupResource, store: A
     let id = pintle_schema::kind(row.group, row.version, row.kind).map(|k| k.id);
     let subresources: Vec<Str> = pintle_schema::resources()
         .iter()
-        .filter(|r| r.group == row.group && r.version == row.version && r.plural == row.plural && !r.subresource.is_empty())
+        .filter(|r| {
+            r.group == row.group && r.version == row.version && r.plural == row.plural && !r.subresource.is_empty()
+        })
         .map(|r| Str::const_new(r.subresource))
         .collect();
     let strategy = strategy_of(own);

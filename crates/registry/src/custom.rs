@@ -25,7 +25,11 @@ pub struct CustomVersion {
 
 impl CustomVersion {
     /// The version `version` of `definition`.
-    pub fn new(definition: Arc<CompiledDefinition>, version: Arc<CompiledVersion>, is_terminating: bool) -> CustomVersion {
+    pub fn new(
+        definition: Arc<CompiledDefinition>,
+        version: Arc<CompiledVersion>,
+        is_terminating: bool,
+    ) -> CustomVersion {
         CustomVersion { definition, version, is_terminating }
     }
 
@@ -61,7 +65,9 @@ impl CustomVersion {
     pub async fn convert(&self, object: Value, to: &GroupVersion) -> Result<Value> {
         match self.convert_now(&object, to) {
             Ok(Some(converted)) => Ok(converted),
-            Ok(None) => Err(Box::new(Status::internal(format!("{} has no version {}", self.definition.name, to.version)))),
+            Ok(None) => {
+                Err(Box::new(Status::internal(format!("{} has no version {}", self.definition.name, to.version))))
+            }
             Err(why) => Err(Box::new(Status::internal(why))),
         }
     }
@@ -131,7 +137,11 @@ impl CustomVersion {
 
     /// Where replicas are kept.
     pub fn replicas_path(&self) -> Vec<String> {
-        self.version.scale.as_ref().map(|scale| scale.spec_replicas.names().iter().map(ToString::to_string).collect()).unwrap_or_default()
+        self.version
+            .scale
+            .as_ref()
+            .map(|scale| scale.spec_replicas.names().iter().map(ToString::to_string).collect())
+            .unwrap_or_default()
     }
 
     /// Column definitions of its tables.
@@ -163,7 +173,13 @@ impl CustomVersion {
     ///
     /// # Errors
     /// 400 in upstream's words.
-    pub fn decode(&self, call: &Call<'_>, resource: &Resource, body: Body<'_>, strictness: FieldValidation) -> Result<Value> {
+    pub fn decode(
+        &self,
+        call: &Call<'_>,
+        resource: &Resource,
+        body: Body<'_>,
+        strictness: FieldValidation,
+    ) -> Result<Value> {
         let expected = Expected { kind: &resource.kind, type_id: None };
         let (bytes, yaml_duplicates);
         match body.media {

@@ -47,7 +47,12 @@ pub(crate) struct Claimed {
 ///
 /// # Errors
 /// 400 in upstream's words.
-pub fn decode_object(call: &Call<'_>, resource: &Resource, body: Body<'_>, strictness: FieldValidation) -> Result<Value> {
+pub fn decode_object(
+    call: &Call<'_>,
+    resource: &Resource,
+    body: Body<'_>,
+    strictness: FieldValidation,
+) -> Result<Value> {
     match &resource.definition {
         Definition::Builtin(id) => {
             let expected = Expected { kind: &resource.kind, type_id: Some(*id) };
@@ -64,14 +69,20 @@ pub fn decode_object(call: &Call<'_>, resource: &Resource, body: Body<'_>, stric
 ///
 /// # Errors
 /// 400 in upstream's words.
-pub fn decode_as(call: &Call<'_>, expected: Expected<'_>, body: Body<'_>, strictness: FieldValidation) -> Result<Value> {
+pub fn decode_as(
+    call: &Call<'_>,
+    expected: Expected<'_>,
+    body: Body<'_>,
+    strictness: FieldValidation,
+) -> Result<Value> {
     let type_id = expected.type_id.ok_or_else(|| Box::new(Status::internal("no type to decode as")))?;
     let json;
     let (bytes, yaml_issues) = match body.media {
         Media::Protobuf => return decode_protobuf(expected, type_id, body.bytes),
         Media::Json => (body.bytes, Vec::new()),
         Media::Yaml => {
-            let document = pintle_codec::yaml::parse(body.bytes).map_err(|why| unrecognized(expected, &why.to_string(), body.bytes))?;
+            let document = pintle_codec::yaml::parse(body.bytes)
+                .map_err(|why| unrecognized(expected, &why.to_string(), body.bytes))?;
             json = document.value.to_json();
             (json.as_slice(), document.duplicates)
         }
@@ -150,7 +161,11 @@ fn check_claim(expected: Expected<'_>, claimed: &Claimed) -> Result<GroupVersion
         let why = if is_known {
             format!("converting ({}) to ({}): unknown conversion", go_type(&gvk), go_internal_type(expected.kind))
         } else {
-            format!("no kind \"{}\" is registered for version \"{}\" in scheme \"pkg/api/legacyscheme/scheme.go:30\"", gvk.kind, gvk.group_version())
+            format!(
+                "no kind \"{}\" is registered for version \"{}\" in scheme \"pkg/api/legacyscheme/scheme.go:30\"",
+                gvk.kind,
+                gvk.group_version()
+            )
         };
         return Err(cannot_be_handled(&gvk, expected, &why));
     }

@@ -60,7 +60,8 @@ impl Definitions {
     /// 500 when definitions themselves are not served.
     pub fn new(catalog: Arc<Catalog>, env: Env) -> Result<Arc<Definitions>> {
         let resource = catalog.served().get("apiextensions.k8s.io", "v1", "customresourcedefinitions").cloned();
-        let resource = resource.ok_or_else(|| Box::new(Status::internal("customresourcedefinitions are not served")))?;
+        let resource =
+            resource.ok_or_else(|| Box::new(Status::internal("customresourcedefinitions are not served")))?;
         Ok(Arc::new(Definitions {
             catalog,
             env,
@@ -202,9 +203,11 @@ impl Definitions {
                 let is_terminating = is_condition_true(definition, "Terminating");
                 let compiled = Arc::new(compiled);
                 let store = self.store(&compiled, &name);
-                let versions = compiled.versions.values().filter(|v| v.is_served).map(|version| {
-                    Arc::new(served_version(&compiled, version, store.clone(), is_terminating))
-                });
+                let versions = compiled
+                    .versions
+                    .values()
+                    .filter(|v| v.is_served)
+                    .map(|version| Arc::new(served_version(&compiled, version, store.clone(), is_terminating)));
                 self.catalog.set_custom(&name, versions.collect());
                 self.changed.send_modify(|n| *n += 1);
             }
@@ -247,7 +250,11 @@ impl Definitions {
         // names that it had are free for others of its group
         let peers: Vec<Str> = {
             let known = self.known.lock();
-            known.iter().filter(|(_, d)| d.at("spec.group") == definition.at("spec.group")).map(|(n, _)| n.clone()).collect()
+            known
+                .iter()
+                .filter(|(_, d)| d.at("spec.group") == definition.at("spec.group"))
+                .map(|(n, _)| n.clone())
+                .collect()
         };
         for peer in peers {
             Box::pin(self.look_at(&peer)).await;
@@ -366,7 +373,11 @@ fn served_version(
         stored_kind,
         reset_fields: reset_sets(&*strategy, &subresources),
         strategy: StrategyRef::Shared(strategy),
-        definition: Definition::Custom(Arc::new(CustomVersion::new(definition.clone(), version.clone(), is_terminating))),
+        definition: Definition::Custom(Arc::new(CustomVersion::new(
+            definition.clone(),
+            version.clone(),
+            is_terminating,
+        ))),
         store,
         verbs: VERBS.iter().map(|v| Str::const_new(v)).collect(),
         subresources,

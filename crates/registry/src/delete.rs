@@ -4,15 +4,15 @@ use crate::admit::{Attributes, Operation};
 use crate::call::Call;
 use crate::create::{Answer, Written, check_numeric_version};
 use crate::errors::storage_status;
-use crate::read::Listed;
 use crate::options::{DeleteOptions, ListOptions, Propagation};
+use crate::read::Listed;
 use crate::resource::{Resource, set_revision};
 use pintle_apimachinery::meta::{Meta, well_known};
 use pintle_apimachinery::status::{Details, Result};
 use pintle_apimachinery::time::time_value;
 use pintle_apimachinery::{GroupResource, Status, Str, Value, json};
-use std::sync::Arc;
 use pintle_storage::{At, NewValue, Record, Revision, StorageError};
+use std::sync::Arc;
 
 /// How often a delete is tried again after somebody else wrote.
 const CONFLICT_TRIES_MAX: usize = 64;
@@ -66,7 +66,12 @@ impl Resource {
     }
 
     /// One try; `None` when somebody else wrote meanwhile.
-    async fn try_delete(&self, call: &Call<'_>, record: &Arc<Record>, options: &DeleteOptions) -> Result<Option<Deleted>> {
+    async fn try_delete(
+        &self,
+        call: &Call<'_>,
+        record: &Arc<Record>,
+        options: &DeleteOptions,
+    ) -> Result<Option<Deleted>> {
         let existing = self.object(record).await?;
         self.check_preconditions(call, &existing, options, record.revision)?;
         self.admit_delete(call, &existing, options).await?;
@@ -247,7 +252,10 @@ impl Resource {
             (Some(orphan), _) => orphan,
             (None, Some(Propagation::Orphan)) => true,
             (None, Some(Propagation::Background | Propagation::Foreground)) => false,
-            (None, None) => match present.iter().find(|f| matches!(**f, well_known::FINALIZER_ORPHAN | well_known::FINALIZER_FOREGROUND)) {
+            (None, None) => match present
+                .iter()
+                .find(|f| matches!(**f, well_known::FINALIZER_ORPHAN | well_known::FINALIZER_FOREGROUND))
+            {
                 Some(first) => *first == well_known::FINALIZER_ORPHAN,
                 None => self.strategy.orphans_by_default(),
             },
@@ -256,7 +264,9 @@ impl Resource {
             (Some(_), _) => false,
             (None, Some(policy)) => policy == Propagation::Foreground,
             (None, None) => {
-                let first = present.iter().find(|f| matches!(**f, well_known::FINALIZER_ORPHAN | well_known::FINALIZER_FOREGROUND));
+                let first = present
+                    .iter()
+                    .find(|f| matches!(**f, well_known::FINALIZER_ORPHAN | well_known::FINALIZER_FOREGROUND));
                 first == Some(&well_known::FINALIZER_FOREGROUND)
             }
         };
@@ -298,7 +308,12 @@ impl Resource {
     ///
     /// # Errors
     /// The first refusal.
-    pub async fn delete_collection(&self, call: &Call<'_>, options: &DeleteOptions, list: &ListOptions) -> Result<Listed> {
+    pub async fn delete_collection(
+        &self,
+        call: &Call<'_>,
+        options: &DeleteOptions,
+        list: &ListOptions,
+    ) -> Result<Listed> {
         self.warn_of_default_policy(call, options);
         let listed = self.list(call, list).await?;
         for record in &listed.records {
@@ -327,7 +342,9 @@ enum Grace {
 /// `asked` is what the request asks for, `seconds` what the kind makes of it.
 fn grace_of(existing: &Value, asked: Option<i64>, seconds: i64, now: jiff::Timestamp) -> Grace {
     let after = |begun: i64, seconds: i64| jiff::Timestamp::from_second(begun.saturating_add(seconds)).unwrap_or(now);
-    let Some(until) = existing.deletion_timestamp() else { return Grace::Until(after(now.as_second(), seconds), seconds) };
+    let Some(until) = existing.deletion_timestamp() else {
+        return Grace::Until(after(now.as_second(), seconds), seconds);
+    };
     let present = existing.metadata()["deletionGracePeriodSeconds"].as_i64().unwrap_or_default();
     if present == 0 {
         return Grace::None;

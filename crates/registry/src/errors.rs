@@ -22,8 +22,11 @@ pub fn storage_status(error: &StorageError, resource: &GroupResource, name: &str
 
 /// 504 for a version that the store has not reached.
 pub fn too_large_version(requested: u64, current: u64) -> Status {
-    Status::timeout(format!("Too large resource version: {requested}, current: {current}"), 1)
-        .with_cause("ResourceVersionTooLarge", "Too large resource version", "")
+    Status::timeout(format!("Too large resource version: {requested}, current: {current}"), 1).with_cause(
+        "ResourceVersionTooLarge",
+        "Too large resource version",
+        "",
+    )
 }
 
 /// 410 inside a watch.

@@ -29,7 +29,13 @@ impl Sink for Rbac {
         Rbac::replace(self, resource, objects);
     }
 
-    fn change(&self, resource: &str, (namespace, name): (&str, &str), object: Option<&Value>, _previous: Option<&Value>) {
+    fn change(
+        &self,
+        resource: &str,
+        (namespace, name): (&str, &str),
+        object: Option<&Value>,
+        _previous: Option<&Value>,
+    ) {
         match object {
             Some(object) => self.put(resource, object),
             None => self.remove(resource, namespace, name),
@@ -42,7 +48,13 @@ impl Sink for Nodes {
         Nodes::replace(self, resource, objects);
     }
 
-    fn change(&self, resource: &str, (namespace, name): (&str, &str), object: Option<&Value>, _previous: Option<&Value>) {
+    fn change(
+        &self,
+        resource: &str,
+        (namespace, name): (&str, &str),
+        object: Option<&Value>,
+        _previous: Option<&Value>,
+    ) {
         match object {
             Some(object) => self.put(resource, object),
             None => self.remove(resource, namespace, name),
@@ -137,9 +149,8 @@ impl Feed {
     }
 
     fn change(&self, event: &Event) {
-        let read = |record: &Option<Arc<pintle_storage::Record>>| {
-            record.as_ref().and_then(|record| parse(&record.value).ok())
-        };
+        let read =
+            |record: &Option<Arc<pintle_storage::Record>>| record.as_ref().and_then(|record| parse(&record.value).ok());
         let (object, previous) = (read(&event.record), read(&event.previous));
         let names = self.resource.store.names(&event.key);
         self.sink.change(self.name, names, object.as_ref(), previous.as_ref());

@@ -61,7 +61,7 @@ impl Forms for CatalogForms {
                 let Parsed { value: mut read, issues } =
                     pintle_schema::decode(&object.to_json(), *type_id).map_err(|why| why.message)?;
                 if let Some(why) = issues.wrong_type {
-                    return Err(why.to_string());
+                    return Err(why);
                 }
                 resource.set_kind(&mut read);
                 resource.strategy.set_defaults(&mut read);

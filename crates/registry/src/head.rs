@@ -5,8 +5,8 @@
 //! carries neither apiVersion nor kind), an event's object. What was written by others (a kube-apiserver over the same
 //! etcd) is brought to this form when it is first read.
 
-use bytes::Bytes;
 use crate::fields::Fields;
+use bytes::Bytes;
 use parking_lot::Mutex;
 use pintle_apimachinery::labels::Labels;
 use pintle_apimachinery::value::{parse, write_json_string, write_value};
@@ -105,8 +105,7 @@ impl Head {
     pub fn of(record: &Record, fields: &Fields) -> Arc<Head> {
         record.note.get_or_make(|| {
             let object = parse(&record.value).unwrap_or_default();
-            let bytes =
-                if cuts(&record.value).is_some() { record.value.clone() } else { stored_bytes(&object) };
+            let bytes = if cuts(&record.value).is_some() { record.value.clone() } else { stored_bytes(&object) };
             Arc::new(Head::new(bytes, &object, fields))
         })
     }
@@ -232,7 +231,7 @@ mod tests {
     fn cuts_serve_every_reader() {
         let object = json!({"data": {"k": "v"}, "kind": "ConfigMap", "apiVersion": "v1", "metadata": {"resourceVersion": "7", "name": "a", "labels": {"x": "y"}}});
         let bytes = stored_bytes(&object);
-        let head = Head::new(bytes.clone(), &object, &Fields::NONE);
+        let head = Head::new(bytes, &object, &Fields::NONE);
         let at = Revision::new(42).unwrap();
         assert_eq!(
             text(|out| head.write_object(out, at)),
@@ -248,7 +247,12 @@ mod tests {
     #[test]
     fn foreign_bytes_are_brought_to_the_stored_form() {
         let foreign = br#"{"kind":"ConfigMap","apiVersion":"v1","metadata":{},"data":{"k":"v"}}"#;
-        let record = Record { key: Key::new("/a"), revision: Revision::FIRST, value: Bytes::from_static(foreign), note: Note::default() };
+        let record = Record {
+            key: Key::new("/a"),
+            revision: Revision::FIRST,
+            value: Bytes::from_static(foreign),
+            note: Note::default(),
+        };
         let head = Head::of(&record, &Fields::NONE);
         assert_eq!(
             text(|out| head.write_object(out, Revision::FIRST)),

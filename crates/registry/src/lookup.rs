@@ -25,7 +25,14 @@ impl CatalogLookup {
         self.catalog.served().of_group_resource(&GroupResource::new(group, resource)).cloned()
     }
 
-    async fn read(&self, group: &str, resource: &str, namespace: &str, name: &str, at: At) -> Result<Option<Arc<Value>>> {
+    async fn read(
+        &self,
+        group: &str,
+        resource: &str,
+        namespace: &str,
+        name: &str,
+        at: At,
+    ) -> Result<Option<Arc<Value>>> {
         let Some(resource) = self.resource(group, resource) else { return Ok(None) };
         let key = resource.store.key(namespace, name);
         let found = resource.store.storage.get(&key, at).await;

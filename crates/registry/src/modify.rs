@@ -38,7 +38,9 @@ impl Resource {
         let failed = |error: &StorageError| storage_status(error, self.group_resource(), name);
         for _ in 0..TRIES_MAX {
             let found = self.store.storage.get(&key, At::Latest).await.map_err(|e| failed(&e))?;
-            let Some(record) = found.record else { return Err(Box::new(Status::not_found(self.group_resource(), name))) };
+            let Some(record) = found.record else {
+                return Err(Box::new(Status::not_found(self.group_resource(), name)));
+            };
             let mut object = self.stored_object(&record)?;
             self.check_conditions(&object, conditions, name, &key)?;
             change(&mut object)?;

@@ -61,7 +61,8 @@ pub(crate) fn apply(
     live: Option<&Value>,
 ) -> Result<Value> {
     let bad = |why: String| Box::new(Status::bad_request(format!("error decoding YAML: {why}")));
-    let document = pintle_codec::yaml::parse(body).map_err(|why| bad(format!("error converting YAML to JSON: {why}")))?;
+    let document =
+        pintle_codec::yaml::parse(body).map_err(|why| bad(format!("error converting YAML to JSON: {why}")))?;
     let config = match document.value {
         config @ Value::Object(_) => config,
         Value::Null => Value::object(),
@@ -127,7 +128,8 @@ fn decoded(resource: &Resource, scope: &Scope<'_>, config: &Value, object: Value
             Ok(object)
         }
         Definition::Custom(custom) => {
-            let (mut object, _) = custom.decode_patched(resource, object, &|why| scope.conversion_failed(config, why))?;
+            let (mut object, _) =
+                custom.decode_patched(resource, object, &|why| scope.conversion_failed(config, why))?;
             resource.strategy.set_defaults(&mut object);
             Ok(object)
         }

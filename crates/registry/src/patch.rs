@@ -81,7 +81,7 @@ impl Patch {
             Definition::Builtin(id) => {
                 check_kind(resource, patched, refuse)?;
                 decode_patched(patched, *id, refuse)
-            },
+            }
             Definition::Custom(custom) => custom.decode_patched(resource, patched.clone(), refuse),
         };
         let mut object = self.patched_along(call, resource.node(), existing, &reader)?;
@@ -96,7 +96,7 @@ impl Patch {
         call: &Call<'_>,
         node: Node<'_>,
         existing: &Value,
-        read: &dyn Fn(&Value, &Refuse<'_>) -> Result<(Value, Vec<String>)>,
+        read: &Reading<'_>,
     ) -> Result<Value> {
         let kind = match self.kind {
             PatchType::Json => pintle_patch::PatchType::Json,
@@ -112,7 +112,8 @@ impl Patch {
             let error = FieldError::invalid(&Path::new("patch"), &shown, why);
             Box::new(Status::invalid(&GroupKind::default(), "", &vec![error]))
         };
-        if let Some(why) = pintle_patch::conversion_fault(&patched, node).filter(|_| self.kind == PatchType::Strategic) {
+        if let Some(why) = pintle_patch::conversion_fault(&patched, node).filter(|_| self.kind == PatchType::Strategic)
+        {
             return Err(refuse(&why));
         }
         let (object, faults) = read(&patched, &refuse)?;
@@ -137,8 +138,14 @@ fn check_kind(resource: &Resource, patched: &Value, refuse: &Refuse<'_>) -> Resu
     if is_same {
         return Ok(());
     }
-    Err(refuse(&format!("no kind \"{kind}\" is registered for version \"{version}\" here: a patch cannot change apiVersion or kind ({}, {})", wanted.0, wanted.1)))
+    Err(refuse(&format!(
+        "no kind \"{kind}\" is registered for version \"{version}\" here: a patch cannot change apiVersion or kind ({}, {})",
+        wanted.0, wanted.1
+    )))
 }
+
+/// Reads what a patch made of an object: the object, and what strict validation refuses.
+pub(crate) type Reading<'a> = dyn Fn(&Value, &Refuse<'_>) -> Result<(Value, Vec<String>)> + 'a;
 
 /// Makes the refusal of a patch whose result cannot be used, from the reason.
 pub(crate) type Refuse<'a> = dyn Fn(&str) -> Box<Status> + 'a;

@@ -29,7 +29,11 @@ impl QuotaWriter for CatalogQuotaWriter {
         let Some(quotas) = self.catalog.served().of_group_resource(&name).cloned() else {
             return Err(Box::new(Status::internal("resourcequotas are not served")));
         };
-        let found = quotas.store.storage.get(&quotas.store.key(quota.namespace(), quota.name()), pintle_storage::At::Latest).await;
+        let found = quotas
+            .store
+            .storage
+            .get(&quotas.store.key(quota.namespace(), quota.name()), pintle_storage::At::Latest)
+            .await;
         let found = found.map_err(|e| crate::errors::storage_status(&e, &name, quota.name()))?;
         if found.record.is_some_and(|record| record.revision.to_string() != quota.resource_version()) {
             return Err(Box::new(Status::stale(&name, quota.name())));

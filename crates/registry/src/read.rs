@@ -6,8 +6,8 @@ use crate::options::{ListOptions, VersionMatch};
 use crate::resource::Resource;
 use crate::select::Selection;
 use crate::token;
-use pintle_apimachinery::status::Result;
 use pintle_apimachinery::Status;
+use pintle_apimachinery::status::Result;
 use pintle_storage::{At, Key, ListRequest, Record, Revision, StorageError};
 use std::sync::Arc;
 
@@ -79,11 +79,18 @@ impl Resource {
     }
 
     /// A list that a selector narrows to one name reads one key.
-    async fn list_one(&self, call: &Call<'_>, options: &ListOptions, selection: &Selection<'_>, name: &str) -> Result<Listed> {
+    async fn list_one(
+        &self,
+        call: &Call<'_>,
+        options: &ListOptions,
+        selection: &Selection<'_>,
+        name: &str,
+    ) -> Result<Listed> {
         if self.is_namespaced && call.namespace.is_empty() {
             // the name may stand in any namespace
             let request = ListRequest { prefix: self.store.root.clone(), start: None, limit: 0, at: At::Latest };
-            let listing = self.store.storage.list(request).await.map_err(|e| storage_status(&e, self.group_resource(), name))?;
+            let listing =
+                self.store.storage.list(request).await.map_err(|e| storage_status(&e, self.group_resource(), name))?;
             let records = listing.records.into_iter().filter(|r| selection.matches(&self.store, r)).collect();
             return Ok(Listed { records, revision: listing.revision, continue_token: String::new(), remaining: None });
         }
@@ -99,7 +106,9 @@ impl Resource {
         if !options.continue_token.is_empty() {
             let (revision, start) = token::decode(&options.continue_token, prefix)?;
             if options.resource_version.is_some_and(|version| version != 0) {
-                return Err(Box::new(Status::bad_request("specifying resource version is not allowed when using continue")));
+                return Err(Box::new(Status::bad_request(
+                    "specifying resource version is not allowed when using continue",
+                )));
             }
             let at = revision.map_or(At::Latest, At::Exact);
             return Ok((at, Some(start), options.limit));

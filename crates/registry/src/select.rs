@@ -52,7 +52,13 @@ impl<'o> Selection<'o> {
     }
 }
 
-fn matches(labels: &Selector, fields: &FieldSelector, positions: &[Option<usize>], store: &Store, record: &Record) -> bool {
+fn matches(
+    labels: &Selector,
+    fields: &FieldSelector,
+    positions: &[Option<usize>],
+    store: &Store,
+    record: &Record,
+) -> bool {
     if labels.is_everything() && fields.is_everything() {
         return true;
     }
@@ -88,9 +94,9 @@ impl OwnedSelection {
     /// 400 for a field that the kind does not let be selected.
     pub fn new(resource: &Resource, options: &ListOptions) -> Result<OwnedSelection> {
         let selection = Selection::new(resource, options)?;
-        let trigger = TRIGGER_FIELDS
-            .iter()
-            .find_map(|field| options.fields.requires_exact(field).map(|value| (Str::const_new(field), Str::new(value))));
+        let trigger = TRIGGER_FIELDS.iter().find_map(|field| {
+            options.fields.requires_exact(field).map(|value| (Str::const_new(field), Str::new(value)))
+        });
         Ok(OwnedSelection {
             labels: options.labels.clone(),
             fields: options.fields.clone(),

@@ -22,9 +22,7 @@ impl Resource {
             Definition::Builtin(_) => {
                 table::row(&self.gvr.group, &self.gvr.resource, object, include, meta_version, now)
             }
-            Definition::Custom(custom) => {
-                table::row_of(custom.table_cells(object, now), object, include, meta_version)
-            }
+            Definition::Custom(custom) => table::row_of(custom.table_cells(object, now), object, include, meta_version),
         }
     }
 }

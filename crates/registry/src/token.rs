@@ -21,12 +21,12 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 const VERSION: &str = "meta.k8s.io/v1";
 
 /// The token that goes on behind the key `last` at `revision`.
-pub fn encode(revision: Revision, last: &Key, prefix: &Key) -> String {
+pub(crate) fn encode(revision: Revision, last: &Key, prefix: &Key) -> String {
     token(i64::try_from(revision.get()).unwrap_or(i64::MAX), &format!("{}\0", relative(last, prefix)))
 }
 
 /// The token that goes on at `start`, in whatever state there is then.
-pub fn encode_inconsistent(start: &Key, prefix: &Key) -> String {
+pub(crate) fn encode_inconsistent(start: &Key, prefix: &Key) -> String {
     token(-1, relative(start, prefix))
 }
 
@@ -42,8 +42,10 @@ fn token(revision: i64, start: &str) -> String {
 ///
 /// # Errors
 /// 400 in upstream's words.
-pub fn decode(token: &str, prefix: &Key) -> Result<(Option<Revision>, Key)> {
-    let bad = |why: String| Box::new(Status::bad_request(format!("invalid continue token: continue key is not valid: {why}")));
+pub(crate) fn decode(token: &str, prefix: &Key) -> Result<(Option<Revision>, Key)> {
+    let bad = |why: String| {
+        Box::new(Status::bad_request(format!("invalid continue token: continue key is not valid: {why}")))
+    };
     let bytes = LENIENT.decode(token).map_err(|why| bad(base64_fault(token, &why)))?;
     let value = parse(&bytes).map_err(|why| bad(why.message))?;
     if value["v"].as_str() != Some(VERSION) {
@@ -59,7 +61,7 @@ pub fn decode(token: &str, prefix: &Key) -> Result<(Option<Revision>, Key)> {
     }
     let is_inside = start.split('/').all(|part| part != ".." && part != ".");
     if !is_inside {
-        return Err(bad(format!("{start}")));
+        return Err(bad(start.to_string()));
     }
     let revision = u64::try_from(revision).ok().and_then(Revision::new);
     Ok((revision, Key::new(format!("{prefix}{}", start.trim_start_matches('/')))))

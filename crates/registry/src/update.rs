@@ -156,7 +156,11 @@ impl Resource {
         let version = check_numeric_version(&sent_version)?;
         let is_unconditional = version == 0 && self.strategy.allows_unconditional_update();
         if version == 0 && !is_unconditional {
-            let error = FieldError::invalid(&Path::new("metadata").child("resourceVersion"), 0i64, "must be specified for an update");
+            let error = FieldError::invalid(
+                &Path::new("metadata").child("resourceVersion"),
+                0i64,
+                "must be specified for an update",
+            );
             return Err(Box::new(Status::invalid(&self.kind_for_missing_version(), call.name, &vec![error])));
         }
         if version != 0 && version != record.revision.get() {
@@ -164,7 +168,7 @@ impl Resource {
         }
         set_revision(&mut object, record.revision);
 
-        let mut object = self.convert(object, &self.kind, &self.strategy_kind).await?;
+        let object = self.convert(object, &self.kind, &self.strategy_kind).await?;
         let old = self.convert(existing.clone(), &self.kind, &self.strategy_kind).await?;
         let admitted = Admitted { attributes: &attributes, shown: None };
         self.commit_update(call, &record, object, &old, options, version, admitted).await

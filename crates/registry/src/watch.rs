@@ -9,7 +9,9 @@ use crate::select::OwnedSelection;
 use futures_util::stream::{self, BoxStream, StreamExt};
 use pintle_apimachinery::Status;
 use pintle_apimachinery::status::Result;
-use pintle_storage::{At, Event, Filter, ListRequest, Record, Revision, StorageError, WatchItem, WatchRequest, WatchStream};
+use pintle_storage::{
+    At, Event, Filter, ListRequest, Record, Revision, StorageError, WatchItem, WatchRequest, WatchStream,
+};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
@@ -95,7 +97,12 @@ impl Resource {
         let mut initial = Vec::new();
         let since = match start {
             Start::Behind(revision) => revision,
-            Start::Now => self.store.storage.current_revision().await.map_err(|e| storage_status(&e, self.group_resource(), ""))?,
+            Start::Now => self
+                .store
+                .storage
+                .current_revision()
+                .await
+                .map_err(|e| storage_status(&e, self.group_resource(), ""))?,
             Start::State(at, ends_in_bookmark) => {
                 let request = ListRequest { prefix: prefix.clone(), start: None, limit: 0, at };
                 let listing = self.store.storage.list(request).await;
@@ -108,8 +115,7 @@ impl Resource {
             }
         };
         let filter = (!selection.is_everything()).then(|| selection.clone() as Arc<dyn Filter>);
-        let request =
-            WatchRequest { prefix, since, filter: filter.clone(), progress: options.allow_bookmarks };
+        let request = WatchRequest { prefix, since, filter: filter.clone(), progress: options.allow_bookmarks };
         let live = match self.store.storage.watch(request).await {
             Ok(live) => live,
             Err(error) => {

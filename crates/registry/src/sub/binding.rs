@@ -6,11 +6,11 @@ use crate::create::{Answer, Written, create_options};
 use crate::modify::Conditions;
 use crate::options::WriteOptions;
 use crate::resource::Resource;
+use pintle_apimachinery::field::aggregate;
 use pintle_apimachinery::meta::Meta;
 use pintle_apimachinery::names::path_segment;
 use pintle_apimachinery::status::Result;
 use pintle_apimachinery::time::time_value;
-use pintle_apimachinery::field::aggregate;
 use pintle_apimachinery::{ErrorList, FieldError, GroupResource, GroupVersionKind, Path, Status, Value, json};
 
 /// Binds the pod that `binding` (a decoded `Binding`) names. `pods` is the resource.
@@ -73,9 +73,7 @@ fn validate(binding: &Value) -> ErrorList {
 /// What a binding changes of its pod.
 fn assign(pod: &mut Value, binding: &Value, node: &str, now: jiff::Timestamp) -> Result<()> {
     let name = pod.name().to_owned();
-    let refuse = |why: String| {
-        Err(Box::new(Status::conflict(&GroupResource::new("", "pods/binding"), &name, why)))
-    };
+    let refuse = |why: String| Err(Box::new(Status::conflict(&GroupResource::new("", "pods/binding"), &name, why)));
     if pod.is_terminating() {
         return refuse(format!("pod {name} is being deleted, cannot be assigned to a host"));
     }

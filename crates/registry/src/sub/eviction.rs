@@ -109,8 +109,7 @@ async fn evict_by_budget(
         [] => {}
         [budget] => {
             name = budget.name().to_owned();
-            let (healthy, desired) =
-                (count(budget, "status.currentHealthy"), count(budget, "status.desiredHealthy"));
+            let (healthy, desired) = (count(budget, "status.currentHealthy"), count(budget, "status.desiredHealthy"));
             let is_always = budget.at("spec.unhealthyPodEvictionPolicy").as_str() == Some("AlwaysAllow");
             if !is_ready(pod) && (is_always || (healthy >= desired && desired > 0)) {
                 is_guarded = true;
@@ -121,7 +120,8 @@ async fn evict_by_budget(
             }
         }
         _ => {
-            let text = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
+            let text =
+                "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
             let status = Status { code: 500, message: text.to_owned(), ..Status::default() };
             return Ok(Written { answer: Answer::Status(Box::new(status)), is_created: false });
         }
@@ -203,8 +203,11 @@ async fn matching_budgets(budgets: &Resource, namespace: &str, pod: &Value) -> R
 fn refused(budget: &str, retry_after_seconds: i32, cause: String) -> Box<Status> {
     let _ = budget;
     Box::new(
-        Status::too_many_requests("Cannot evict pod as it would violate the pod's disruption budget.", retry_after_seconds)
-            .with_cause("DisruptionBudget", cause, ""),
+        Status::too_many_requests(
+            "Cannot evict pod as it would violate the pod's disruption budget.",
+            retry_after_seconds,
+        )
+        .with_cause("DisruptionBudget", cause, ""),
     )
 }
 
@@ -263,7 +266,11 @@ fn why_not_allowed(budget: &Value, name: &str) -> String {
     } else if healthy <= desired {
         format!("The disruption budget {name} needs {desired} healthy pods and has {healthy} currently")
     } else if is_false {
-        format!("The disruption budget {name} does not allow evicting pods currently ({}): {}", text("reason"), text("message"))
+        format!(
+            "The disruption budget {name} does not allow evicting pods currently ({}): {}",
+            text("reason"),
+            text("message")
+        )
     } else {
         format!("The disruption budget {name} does not allow evicting pods currently")
     }

@@ -8,7 +8,9 @@ use crate::update::{PartUpdater, check_name};
 use pintle_apimachinery::labels::Selector;
 use pintle_apimachinery::meta::Meta;
 use pintle_apimachinery::status::Result;
-use pintle_apimachinery::{ErrorList, FieldError, GroupKind, GroupResource, GroupVersionKind, Path, Status, Value, json};
+use pintle_apimachinery::{
+    ErrorList, FieldError, GroupKind, GroupResource, GroupVersionKind, Path, Status, Value, json,
+};
 use pintle_patch::apply::{Applied, OneVersion, Scope, Writer, apply, to_parent, to_scale, update};
 use pintle_schema::{Node, TypeId};
 use pintle_storage::Record;
@@ -34,7 +36,12 @@ pub async fn read_scale(resource: &Resource, record: &Record) -> Result<Value> {
 ///
 /// # Errors
 /// Whatever refuses it.
-pub async fn write_scale(resource: &Resource, call: &Call<'_>, write: ScaleWrite, options: &WriteOptions) -> Result<Value> {
+pub async fn write_scale(
+    resource: &Resource,
+    call: &Call<'_>,
+    write: ScaleWrite,
+    options: &WriteOptions,
+) -> Result<Value> {
     let kind = GroupVersionKind::new("autoscaling", "v1", "Scale");
     let id = pintle_schema::kind("autoscaling", "v1", "Scale").map_or(TypeId(0), |k| k.id);
     let view = ScaleUpdater { write, options, kind, id };
@@ -117,7 +124,8 @@ impl PartUpdater for ScaleUpdater<'_> {
             Definition::Builtin(_) => scale_of(resource, object)?,
             Definition::Custom(custom) => custom.scale_for_update(object)?,
         };
-        let owners = with_paths(resource, |paths| to_scale(object, paths)).map_err(|why| Box::new(Status::internal(why)))?;
+        let owners =
+            with_paths(resource, |paths| to_scale(object, paths)).map_err(|why| Box::new(Status::internal(why)))?;
         if !owners.items().is_empty() {
             scale.make("metadata").set("managedFields", owners);
         }
@@ -131,7 +139,8 @@ impl PartUpdater for ScaleUpdater<'_> {
                 let mut scale = body.clone();
                 let uid = scale.uid();
                 if !uid.is_empty() && uid != part.uid() {
-                    let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {}", part.uid());
+                    let why =
+                        format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {}", part.uid());
                     return Err(Box::new(Status::conflict(resource.group_resource(), call.name, why)));
                 }
                 let writer = Writer { manager: call.manager(&self.options.field_manager), now: call.now };
@@ -148,7 +157,8 @@ impl PartUpdater for ScaleUpdater<'_> {
                 }
             }
             ScaleWrite::Patch(patch) => {
-                let read = |patched: &Value, refuse: &crate::patch::Refuse<'_>| decode_patched(patched, self.id, refuse);
+                let read =
+                    |patched: &Value, refuse: &crate::patch::Refuse<'_>| decode_patched(patched, self.id, refuse);
                 let mut scale = patch.patched_along(call, self.node(), part, &read)?;
                 let writer = Writer { manager: call.manager(&self.options.field_manager), now: call.now };
                 update(&scope, Some(part), &mut scale, &writer);
