@@ -2,6 +2,7 @@
 
 mod backups;
 mod damage;
+mod kill;
 mod simulation;
 
 use crate::testing::{RuntimeClock, TempDir};
