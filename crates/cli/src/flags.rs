@@ -172,7 +172,8 @@ pub(crate) struct StorageFlags {
     /// Whether lists and watches are served from memory.
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) watch_cache: bool,
-    /// Per resource, `resource[.group]#size`: 0 switches the watch cache off for it.
+    /// Events that the watch cache of a resource remembers, as `resource[.group]#size`; 0 switches the cache off for it.
+    /// Events have none by default.
     #[arg(long, value_name = "SIZES", value_delimiter = ',')]
     pub(crate) watch_cache_sizes: Vec<String>,
 }

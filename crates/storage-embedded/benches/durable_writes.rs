@@ -38,7 +38,8 @@ fn main() {
     let writers: Vec<usize> = writers.split(',').map(|n| n.parse().expect("--writers takes numbers")).collect();
     let temporary = TempDir::new();
     let dir = argument("--dir").map_or_else(|| temporary.path().to_path_buf(), PathBuf::from);
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
     println!("best and median of {n_slices} slices of {seconds} s each, taken in turns");
     println!("{:<28} {:>7} {:>10} {:>10} {:>8} {:>8}", "", "writers", "best/s", "median/s", "p50 us", "p99 us");
     let time = Duration::from_secs_f64(seconds);
@@ -135,7 +136,8 @@ async fn measure(n_writers: usize, time: Duration, write: Write) -> Outcome {
         })
     });
     let done = futures_util::future::join_all(writers).await;
-    let latencies: Vec<Duration> = done.into_iter().flat_map(|latencies| latencies.expect("no writer panics")).collect();
+    let latencies: Vec<Duration> =
+        done.into_iter().flat_map(|latencies| latencies.expect("no writer panics")).collect();
     Outcome { rate: latencies.len() as f64 / started.elapsed().as_secs_f64(), latencies }
 }
 

@@ -106,6 +106,11 @@ impl WatchCache {
         self.inner.ready().await.map(|_| ())
     }
 
+    /// Whether the cache is filled.
+    pub fn is_ready(&self) -> bool {
+        self.inner.state.load().is_some()
+    }
+
     /// How large the cache is.
     pub fn stats(&self) -> Stats {
         let n_watchers = self.inner.buckets.lock().all().map(|bucket| bucket.n_watchers()).sum();
@@ -326,15 +331,20 @@ impl Inner {
 
     async fn get(&self, key: &Key, at: At) -> Result<Found> {
         if self.covers(key) {
+            // Before the state is looked at: what comes in between only makes it newer.
+            let newest = if at == At::Latest { self.backend.newest(&self.prefix) } else { None };
             let state = self.ready().await?;
-            let is_new_enough = match at {
-                At::Any => true,
-                At::NotOlderThan(revision) => state.revision >= revision,
+            let complete_to = match (at, newest) {
+                (At::Any, _) => Some(state.revision),
+                (At::NotOlderThan(revision), _) => Some(state.revision).filter(|reached| *reached >= revision),
+                (At::Latest, Some(newest)) if state.revision >= newest.change => {
+                    Some(state.revision.max(newest.current))
+                }
                 // One record is quickly found where it is newest for certain.
-                At::Latest | At::Exact(_) => false,
+                (At::Latest | At::Exact(_), _) => None,
             };
-            if is_new_enough {
-                return Ok(Found { record: state.records.get(key).cloned(), revision: state.revision });
+            if let Some(revision) = complete_to {
+                return Ok(Found { record: state.records.get(key).cloned(), revision });
             }
         }
         self.backend.get(key, at).await

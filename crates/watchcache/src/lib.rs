@@ -10,8 +10,8 @@
 //!                                watchers: a place in the window each, woken when there is something for them
 //! ```
 //!
-//! Lists and watches come from memory, and so do gets that may be old. Writes and gets of the newest state go to the back
-//! end.
+//! Lists and watches come from memory, and so do gets that may be old, or that the cache is known to be new enough for.
+//! Writes and other gets go to the back end.
 //!
 //! # Reading what was written
 //! A write is answered when the back end has it, which may be before the cache has it. A read of [`At::Latest`] waits for
@@ -33,12 +33,14 @@ mod buckets;
 mod cache;
 mod exact;
 mod feeder;
+mod lazy;
 mod options;
 mod state;
 mod watcher;
 mod window;
 
 pub use cache::{Stats, WatchCache};
+pub use lazy::LazyCache;
 pub use options::{Indexer, Options};
 
 #[cfg(test)]

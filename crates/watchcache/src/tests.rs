@@ -1,6 +1,6 @@
 //! Tests of the whole cache.
 
-use crate::{Options, WatchCache};
+use crate::{LazyCache, Options, WatchCache};
 use pintle_storage::conformance::{PREFIX, Subject};
 use pintle_storage::{MemoryStore, Record, Storage, storage_conformance};
 use pintle_storage_embedded::testing::{RuntimeClock, TempDir};
@@ -31,6 +31,11 @@ async fn narrow_over_memory() -> Subject {
     Subject::from(WatchCache::over(backend, PREFIX.into(), options) as Arc<dyn Storage>)
 }
 
+async fn lazy_over_memory() -> Subject {
+    let options = Options { indexer: by_words(), ..Options::default() };
+    Subject::from(LazyCache::over(Arc::new(MemoryStore::new()), PREFIX.into(), options) as Arc<dyn Storage>)
+}
+
 fn simulated_store() -> EmbeddedStore {
     let env = RuntimeClock::env(1, "2026-01-01T00:00:00Z".parse().expect("a time"));
     let options = pintle_storage_embedded::Options::simulated();
@@ -50,6 +55,7 @@ async fn over_a_directory() -> Subject {
 }
 
 storage_conformance!(conformance_over_memory, over_memory());
+storage_conformance!(conformance_lazy_over_memory, lazy_over_memory());
 
 /// With a narrow window, those scenarios that do not let a watcher fall behind: what is older comes from the back end.
 mod conformance_narrow_over_memory {

@@ -1,5 +1,8 @@
 //! The back end and the watch caches over it, from flags.
 
+mod caches;
+
+use self::caches::Caches;
 use crate::flags::{DEFAULT_DATA_DIR, StorageFlags};
 use anyhow::{Context, Result, bail};
 use pintle_apimachinery::GroupResource;
@@ -61,23 +64,25 @@ fn embedded(directory: &Path, env: &Env) -> Result<Arc<dyn Storage>> {
     Ok(Arc::new(store))
 }
 
-/// Gives every resource the back end.
+/// Gives every resource its back end, under a watch cache where it has one.
 #[derive(Debug)]
 pub(crate) struct Factory {
     backend: Arc<dyn Storage>,
+    caches: Caches,
 }
 
 impl Factory {
     pub(crate) fn new(backend: Arc<dyn Storage>, flags: &StorageFlags) -> Result<Factory> {
-        let _ = flags;
-        Ok(Factory { backend })
+        Ok(Factory { backend, caches: Caches::new(flags.watch_cache, &flags.watch_cache_sizes)? })
     }
 }
 
 impl StorageFactory for Factory {
-    fn storage(&self, _resource: &GroupResource, _root: &Key, _fields: &Fields) -> Arc<dyn Storage> {
-        self.backend.clone()
+    fn storage(&self, resource: &GroupResource, root: &Key, fields: &Fields) -> Arc<dyn Storage> {
+        self.caches.over(self.backend.clone(), resource, root, fields)
     }
 
-    fn forget(&self, _resource: &GroupResource) {}
+    fn forget(&self, resource: &GroupResource) {
+        self.caches.end(resource);
+    }
 }
