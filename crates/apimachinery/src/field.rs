@@ -204,7 +204,12 @@ impl FieldError {
     /// A list of `actual` items where at most `items_max` may be.
     pub fn too_many(field: &Path<'_>, actual: usize, items_max: usize) -> FieldError {
         let unit = if items_max == 1 { "item" } else { "items" };
-        FieldError::new(ErrorType::TooMany, field, Some(actual.to_string()), format!("must have at most {items_max} {unit}"))
+        FieldError::new(
+            ErrorType::TooMany,
+            field,
+            Some(actual.to_string()),
+            format!("must have at most {items_max} {unit}"),
+        )
     }
 
     /// Something that the user cannot mend.
@@ -356,9 +361,15 @@ mod tests {
             "spec.ports[0].name: Unsupported value: \"x\": supported values: \"A\", \"B\""
         );
         assert_eq!(FieldError::invalid(&ports, &json!({"a": 1}), "").body(), "Invalid value: {\"a\":1}");
-        assert_eq!(FieldError::invalid(&ports, &json!({"a": "<x>"}), "").body(), r#"Invalid value: {"a":"\u003cx\u003e"}"#);
+        assert_eq!(
+            FieldError::invalid(&ports, &json!({"a": "<x>"}), "").body(),
+            r#"Invalid value: {"a":"\u003cx\u003e"}"#
+        );
         assert_eq!(FieldError::invalid(&ports, json!(1e6), "").body(), "Invalid value: 1e+06");
-        assert_eq!(FieldError::too_long(&spec.key("a/b"), 63).to_string(), "spec[a/b]: Too long: may not be more than 63 bytes");
+        assert_eq!(
+            FieldError::too_long(&spec.key("a/b"), 63).to_string(),
+            "spec[a/b]: Too long: may not be more than 63 bytes"
+        );
         assert_eq!(Path::ROOT.child("a").child("b").to_string(), "a.b");
     }
 

@@ -18,7 +18,11 @@ pub fn scaled(value: &Value, total: i64, round_up: bool) -> Option<i64> {
         Value::Int(i) => Some(*i),
         Value::String(s) => {
             let share = percent(s)?.checked_mul(total)?;
-            Some(if round_up { share.div_euclid(100) + i64::from(share.rem_euclid(100) != 0) } else { share.div_euclid(100) })
+            Some(if round_up {
+                share.div_euclid(100) + i64::from(share.rem_euclid(100) != 0)
+            } else {
+                share.div_euclid(100)
+            })
         }
         Value::Null | Value::Bool(_) | Value::Float(_) | Value::Array(_) | Value::Object(_) => None,
     }

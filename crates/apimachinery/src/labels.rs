@@ -78,16 +78,28 @@ impl Requirement {
         let shown: Value = values.iter().cloned().map(Value::String).collect();
         match operator {
             Operator::In | Operator::NotIn if values.is_empty() => {
-                errors.push(FieldError::invalid(&path, &shown, "for 'in', 'notin' operators, values set can't be empty"));
+                errors.push(FieldError::invalid(
+                    &path,
+                    &shown,
+                    "for 'in', 'notin' operators, values set can't be empty",
+                ));
             }
             Operator::Equals | Operator::NotEquals if values.len() != 1 => {
                 errors.push(FieldError::invalid(&path, &shown, "exact-match compatibility requires one single value"));
             }
             Operator::Exists | Operator::DoesNotExist if !values.is_empty() => {
-                errors.push(FieldError::invalid(&path, &shown, "values set must be empty for exists and does not exist"));
+                errors.push(FieldError::invalid(
+                    &path,
+                    &shown,
+                    "values set must be empty for exists and does not exist",
+                ));
             }
             Operator::GreaterThan | Operator::LessThan if values.len() != 1 => {
-                errors.push(FieldError::invalid(&path, &shown, "for 'Gt', 'Lt' operators, exactly one value is required"));
+                errors.push(FieldError::invalid(
+                    &path,
+                    &shown,
+                    "for 'Gt', 'Lt' operators, exactly one value is required",
+                ));
             }
             Operator::GreaterThan | Operator::LessThan => {
                 for (idx, value) in values.iter().enumerate().filter(|(_, v)| v.parse::<i64>().is_err()) {
@@ -95,7 +107,12 @@ impl Requirement {
                     errors.push(FieldError::invalid(&path.index(idx), value, rule));
                 }
             }
-            Operator::In | Operator::NotIn | Operator::Equals | Operator::NotEquals | Operator::Exists | Operator::DoesNotExist => {}
+            Operator::In
+            | Operator::NotIn
+            | Operator::Equals
+            | Operator::NotEquals
+            | Operator::Exists
+            | Operator::DoesNotExist => {}
         }
         for (idx, value) in values.iter().enumerate() {
             let faults = names::label_value(value);
@@ -236,7 +253,9 @@ impl Selector {
                 "NotIn" => Operator::NotIn,
                 "Exists" => Operator::Exists,
                 "DoesNotExist" => Operator::DoesNotExist,
-                other => return Err(format!("{} is not a valid label selector operator", crate::field::go_quote(other))),
+                other => {
+                    return Err(format!("{} is not a valid label selector operator", crate::field::go_quote(other)));
+                }
             };
             let values = expression["values"].items().iter().map(|v| Str::new(v.str_or_empty())).collect();
             add(expression["key"].str_or_empty(), operator, values)?;
@@ -481,7 +500,10 @@ mod tests {
             ("=b", "found '=', expected: !, identifier, or 'end of string'"),
             ("a b", "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"),
             ("a=b=c", "found '=', expected: ',' or 'end of string'"),
-            ("x>a", "unable to parse requirement: values[0]: Invalid value: \"a\": for 'Gt', 'Lt' operators, the value must be an integer"),
+            (
+                "x>a",
+                "unable to parse requirement: values[0]: Invalid value: \"a\": for 'Gt', 'Lt' operators, the value must be an integer",
+            ),
             ("x===", "unable to parse requirement: found '=', expected: identifier"),
         ] {
             assert_eq!(Selector::parse(text).unwrap_err(), want, "{text}");

@@ -200,7 +200,9 @@ pub fn qualified_name(s: &str) -> Faults {
                 QUALIFIED_NAME_REGEX,
                 &["MyName", "my.name", "123-abc"],
             );
-            return vec![format!("{message} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')")];
+            return vec![format!(
+                "{message} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+            )];
         }
     };
     if name.is_empty() {
@@ -282,7 +284,11 @@ pub fn percent(s: &str) -> Faults {
     if is_percent {
         return Faults::new();
     }
-    vec![regex_fault("a valid percent string must be a numeric string followed by an ending '%'", "[0-9]+%", &["1%", "93%"])]
+    vec![regex_fault(
+        "a valid percent string must be a numeric string followed by an ending '%'",
+        "[0-9]+%",
+        &["1%", "93%"],
+    )]
 }
 
 /// An HTTP header name.
@@ -290,7 +296,11 @@ pub fn http_header_name(s: &str) -> Faults {
     if !s.is_empty() && s.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') {
         return Faults::new();
     }
-    vec![regex_fault("a valid HTTP header must consist of alphanumeric characters or '-'", "[-A-Za-z0-9]+", &["X-Header-Name"])]
+    vec![regex_fault(
+        "a valid HTTP header must consist of alphanumeric characters or '-'",
+        "[-A-Za-z0-9]+",
+        &["X-Header-Name"],
+    )]
 }
 
 fn chdir_prefix(s: &str) -> Faults {
@@ -325,7 +335,10 @@ pub fn relaxed_env_var_name(s: &str) -> Faults {
         faults.push("environment variable name must be non-empty".to_owned());
     }
     if s.chars().any(|c| !(' '..='~').contains(&c) || c == '=') {
-        faults.push("a valid environment variable name must consist only of printable ASCII characters other than '='".to_owned());
+        faults.push(
+            "a valid environment variable name must consist only of printable ASCII characters other than '='"
+                .to_owned(),
+        );
     }
     faults
 }
@@ -386,7 +399,9 @@ mod tests {
         assert_eq!(qualified_name("").len(), 2);
         assert_eq!(
             label_value("a b"),
-            ["a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"]
+            [
+                "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+            ]
         );
     }
 

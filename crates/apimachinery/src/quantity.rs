@@ -273,7 +273,9 @@ fn magnitude(int_digits: &str, fraction: &str, base: u32, exponent: i32) -> i128
     }
     let cap = NANOS_MAX;
     if base == 2 {
-        let Some(shifted) = number.checked_mul(1i128 << exponent) else { return cap_scaled(number, exponent, scale, cap) };
+        let Some(shifted) = number.checked_mul(1i128 << exponent) else {
+            return cap_scaled(number, exponent, scale, cap);
+        };
         return scale_decimal(shifted, scale, is_inexact, cap);
     }
     scale_decimal(number, scale + exponent, is_inexact, cap)

@@ -213,8 +213,11 @@ impl Status {
 
     /// 500 with reason InternalError.
     pub fn internal(why: impl fmt::Display) -> Status {
-        Status::failure(500, "InternalError", format!("Internal error occurred: {why}"))
-            .with_cause("", why.to_string(), "")
+        Status::failure(500, "InternalError", format!("Internal error occurred: {why}")).with_cause(
+            "",
+            why.to_string(),
+            "",
+        )
     }
 
     /// 500 without a reason: what upstream makes of an error that is no Status.
@@ -235,8 +238,9 @@ impl Status {
 
     /// 500 ServerTimeout: try again soon.
     pub fn server_timeout(resource: &GroupResource, operation: &str, retry_after_seconds: i32) -> Status {
-        let message =
-            format!("The {operation} operation against {resource} could not be completed at this time, please try again.");
+        let message = format!(
+            "The {operation} operation against {resource} could not be completed at this time, please try again."
+        );
         let mut status = Status::about(500, "ServerTimeout", resource, operation, message);
         status.details.get_or_insert_default().retry_after_seconds = retry_after_seconds;
         status
@@ -289,7 +293,9 @@ impl Status {
 impl Details {
     fn to_value(&self) -> Value {
         let mut value = Value::object();
-        for (key, text) in [("name", self.name.as_str()), ("group", &self.group), ("kind", &self.kind), ("uid", &self.uid)] {
+        for (key, text) in
+            [("name", self.name.as_str()), ("group", &self.group), ("kind", &self.kind), ("uid", &self.uid)]
+        {
             if !text.is_empty() {
                 value.set(key, text);
             }
@@ -318,7 +324,10 @@ impl Details {
                     field: cause["field"].str_or_empty().to_owned(),
                 })
                 .collect(),
-            retry_after_seconds: value["retryAfterSeconds"].as_i64().and_then(|s| i32::try_from(s).ok()).unwrap_or_default(),
+            retry_after_seconds: value["retryAfterSeconds"]
+                .as_i64()
+                .and_then(|s| i32::try_from(s).ok())
+                .unwrap_or_default(),
         }
     }
 }
@@ -358,7 +367,8 @@ mod tests {
         let pods = GroupResource::new("", "pods");
         expect![[r#"{"apiVersion":"v1","code":404,"details":{"kind":"pods","name":"x"},"kind":"Status","message":"pods \"x\" not found","metadata":{},"reason":"NotFound","status":"Failure"}"#]]
         .assert_eq(&Status::not_found(&pods, "x").to_value().to_json_string());
-        let errors = vec![FieldError::required(&Path::new("spec").child("a"), ""), FieldError::forbidden(&Path::new("b"), "no")];
+        let errors =
+            vec![FieldError::required(&Path::new("spec").child("a"), ""), FieldError::forbidden(&Path::new("b"), "no")];
         let invalid = Status::invalid(&GroupKind::new("apps", "Deployment"), "d", &errors);
         expect![[r#"{"apiVersion":"v1","code":422,"details":{"causes":[{"field":"spec.a","message":"Required value","reason":"FieldValueRequired"},{"field":"b","message":"Forbidden: no","reason":"FieldValueForbidden"}],"group":"apps","kind":"Deployment","name":"d"},"kind":"Status","message":"Deployment.apps \"d\" is invalid: [spec.a: Required value, b: Forbidden: no]","metadata":{},"reason":"Invalid","status":"Failure"}"#]]
         .assert_eq(&invalid.to_value().to_json_string());

@@ -99,7 +99,8 @@ mod tests {
         assert_eq!(format_micro_time(at), "2026-03-04T05:06:07.891234Z");
         assert_eq!(format_micro_time(floor_second(at)), "2026-03-04T05:06:07.000000Z");
         assert_eq!(parse_time("2026-03-04T05:06:07+01:00").map(format_time).as_deref(), Some("2026-03-04T04:06:07Z"));
-        for bad in ["", "2026-03-04", "2026-03-04T05:06Z", "2026-03-04 05:06:07Z", "yesterday", "2026-13-04T05:06:07Z"] {
+        for bad in ["", "2026-03-04", "2026-03-04T05:06Z", "2026-03-04 05:06:07Z", "yesterday", "2026-13-04T05:06:07Z"]
+        {
             assert_eq!(parse_time(bad), None, "{bad}");
         }
     }
@@ -112,7 +113,23 @@ mod tests {
                 .to_vec();
         assert_eq!(
             got,
-            ["<invalid>", "0s", "0s", "119s", "2m", "9m59s", "10m", "179m", "3h", "8h", "2d", "2d2h", "8d", "2y", "2y1d"]
+            [
+                "<invalid>",
+                "0s",
+                "0s",
+                "119s",
+                "2m",
+                "9m59s",
+                "10m",
+                "179m",
+                "3h",
+                "8h",
+                "2d",
+                "2d2h",
+                "8d",
+                "2y",
+                "2y1d"
+            ]
         );
     }
 }

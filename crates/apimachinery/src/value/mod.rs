@@ -11,7 +11,8 @@ mod write;
 
 pub use object::Object;
 pub use read::{
-    FieldGuide, Guide, Issue, IssueKind, Issues, Mismatch, NESTING_DEPTH_MAX, ParseError, Parsed, Scalar, parse, parse_free, parse_guided,
+    FieldGuide, Guide, Issue, IssueKind, Issues, Mismatch, NESTING_DEPTH_MAX, ParseError, Parsed, Scalar, parse,
+    parse_free, parse_guided,
 };
 pub use write::{go_float, go_g, go_v, html_escaped, write_json_string, write_value};
 
