@@ -1,9 +1,35 @@
 //! JSON with the members of objects in the order in which upstream declares them, which is the order of its answers.
 //! Objects at rest are sorted by name instead, so that only answers that are made on the spot are written so.
 
-use pintle_apimachinery::Value;
+use crate::negotiate::Output;
+use bytes::Bytes;
+use pintle_apimachinery::status::Result;
 use pintle_apimachinery::value::write_json_string;
+use pintle_apimachinery::{GroupVersion, Value};
+use pintle_registry::decode::Media;
 use pintle_schema::{Node, Schema, Slot, Type};
+
+/// A value that was made on the spot (a Status, a review, a discovery document), in an encoding.
+///
+/// # Errors
+/// 500 when it has no such form.
+pub(crate) fn encode(object: &Value, output: &Output) -> Result<Bytes> {
+    if output.media != Media::Json || output.pretty {
+        return crate::encode::value(object, output);
+    }
+    let mut out = Vec::with_capacity(512);
+    write(&mut out, object, node(object));
+    out.push(b'\n');
+    Ok(Bytes::from(out))
+}
+
+/// What describes a value, by its kind. Discovery documents may say no version.
+fn node(object: &Value) -> Option<Node<'static>> {
+    let gv = GroupVersion::parse(object["apiVersion"].str_or_empty())?;
+    let version = if gv.version.is_empty() { "v1" } else { &gv.version };
+    let kind = pintle_schema::kind(&gv.group, version, object["kind"].str_or_empty())?;
+    Some(pintle_schema::builtin().root(kind.id))
+}
 
 /// The names of a type's members in order.
 fn names<'s>(schema: &'s Schema, ty: &'s Type, into: &mut Vec<&'s str>) {
@@ -16,7 +42,7 @@ fn names<'s>(schema: &'s Schema, ty: &'s Type, into: &mut Vec<&'s str>) {
 }
 
 /// Writes `value`, which `node` describes, without spaces.
-pub(crate) fn write(out: &mut Vec<u8>, value: &Value, node: Option<Node<'_>>) {
+fn write(out: &mut Vec<u8>, value: &Value, node: Option<Node<'_>>) {
     match value {
         Value::Object(members) => {
             let mut order = vec!["kind", "apiVersion"];

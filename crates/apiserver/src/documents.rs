@@ -71,7 +71,7 @@ pub(crate) fn document(incoming: &Incoming<'_>, value: Value) -> Reply {
     let allowed = Allowed { protobuf: true, transforms: false, watch: false, watchable: false };
     match output(incoming.accept(), allowed) {
         Err(status) => reply::status(&status, "application/json"),
-        Ok(output) => match crate::encode::value(&value, &output) {
+        Ok(output) => match crate::declared::encode(&value, &output) {
             Ok(body) => reply::bytes(200, output.content_type(), body),
             Err(_) => reply::bytes(200, "application/json", value.to_json()),
         },
@@ -147,14 +147,14 @@ fn groups(incoming: &Incoming<'_>, served: &pintle_registry::Served, is_core: bo
     if !is_aggregated {
         let address = incoming.parts.uri.authority().map_or("", |a| a.as_str());
         let value = if is_core { discovery::core_versions(address) } else { discovery::group_list(served) };
-        return match crate::encode::value(&value, &output) {
+        return match crate::declared::encode(&value, &output) {
             Ok(body) => reply::bytes(200, output.content_type(), body),
             Err(status) => reply::status(&status, "application/json"),
         };
     }
     let value = discovery::aggregated(served, is_core);
     let (content_type, body) = match output.media {
-        Media::Protobuf => match crate::encode::value(&value, &output) {
+        Media::Protobuf => match crate::declared::encode(&value, &output) {
             Ok(body) => {
                 ("application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", body)
             }

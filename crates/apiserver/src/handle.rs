@@ -17,6 +17,7 @@ use pintle_auth::authz::Attributes;
 use pintle_kinds::UserInfo;
 use pintle_registry::Caller;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Bytes that a request's body may have (upstream's `--max-request-body-bytes`); larger ones get 413.
 pub const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
@@ -97,6 +98,7 @@ where
     B::Error: std::error::Error + Send + Sync + 'static,
 {
     let (mut parts, body) = request.into_parts();
+    let is_head = parts.method == Method::HEAD;
     let path = parts.uri.path().to_owned();
     let query = parts.uri.query().unwrap_or_default().to_owned();
     let upgrade = parts.extensions.remove::<hyper::upgrade::OnUpgrade>();
@@ -104,7 +106,15 @@ where
         Some(path) => {
             let info = RequestInfo::of(&parts.method, &path, &query);
             let measured = state.metrics.begin(&info, &parts.method);
-            let reply = route(&state, peer.as_deref(), &parts, &info, &query, body, upgrade).await;
+            let limit = (!info.is_long_running()).then_some(state.inflight.request_timeout);
+            let is_read_only = info.is_read_only();
+            let accept = header_text(&parts, header::ACCEPT).to_owned();
+            let routed = route(state.clone(), peer, Head { parts, info, query }, body, upgrade);
+            let reply = if is_read_only {
+                within(limit, routed, &accept).await
+            } else {
+                within(limit, detached(routed), &accept).await
+            };
             measured.end(reply.status().as_u16());
             reply
         }
@@ -114,18 +124,42 @@ where
     if let Ok(id) = HeaderValue::from_str(&id) {
         reply.headers_mut().insert("audit-id", id);
     }
-    if parts.method == Method::HEAD {
+    if is_head {
         *reply.body_mut() = ResponseBody::empty();
     }
     reply
 }
 
+/// The answer, or 504 when it takes longer than `limit`: what was to be written may or may not be.
+async fn within(limit: Option<Duration>, work: impl Future<Output = Reply>, accept: &str) -> Reply {
+    let Some(limit) = limit else { return work.await };
+    match tokio::time::timeout(limit, work).await {
+        Ok(reply) => reply,
+        Err(_) => reply::status(&Status::timeout("request did not complete within the allotted timeout", 0), accept),
+    }
+}
+
+/// Work that runs to its end even if its client has gone or its time is over: a write that is half done would leave
+/// behind what belongs to it, such as addresses it was given.
+async fn detached(work: impl Future<Output = Reply> + Send + 'static) -> Reply {
+    tokio::spawn(work).await.unwrap_or_else(|why| {
+        tracing::error!(%why, "a request was not served to its end");
+        let message = "This request caused apiserver to panic. Look in the logs for details.";
+        reply::status(&Status::internal(message), "application/json")
+    })
+}
+
+/// What is known of a request before anybody looks at its body.
+struct Head {
+    parts: Parts,
+    info: RequestInfo,
+    query: String,
+}
+
 async fn route<B>(
-    state: &Arc<State>,
-    peer: Option<&PeerCertificate>,
-    parts: &Parts,
-    info: &RequestInfo,
-    query: &str,
+    state: Arc<State>,
+    peer: Option<Arc<PeerCertificate>>,
+    head: Head,
     body: B,
     upgrade: Option<hyper::upgrade::OnUpgrade>,
 ) -> Reply
@@ -133,13 +167,18 @@ where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: std::error::Error + Send + Sync + 'static,
 {
+    let Head { parts, info, query } = &head;
     let accept = header_text(parts, header::ACCEPT).to_owned();
-    let identified = match identify(state, peer, parts).await {
+    let identified = match identify(&state, peer.as_deref(), parts).await {
         Ok(identified) => identified,
         Err(status) => return reply::status(&status, &accept),
     };
     let Identified { user, warnings } = identified;
-    let incoming = Incoming { state, parts, info, user: &user, query };
+    let _turn = match state.inflight.turn(info, &user).await {
+        Ok(turn) => turn,
+        Err(status) => return reply::status(&status, &accept),
+    };
+    let incoming = Incoming { state: &state, parts, info, user: &user, query };
     if let Err(status) = state.authorizer.check(&incoming.attributes()) {
         let mut reply = reply::status(&status, "application/json");
         if info.is_resource || status.code != 403 {

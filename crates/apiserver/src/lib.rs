@@ -9,6 +9,7 @@ pub mod documents;
 mod encode;
 pub mod handle;
 pub mod health;
+pub mod inflight;
 mod list;
 pub mod metrics;
 mod negotiate;

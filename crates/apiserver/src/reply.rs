@@ -45,7 +45,7 @@ pub(crate) fn status(status: &Status, accept: &str) -> Reply {
     let allowed = crate::negotiate::Allowed { protobuf: true, transforms: true, watch: false, watchable: false };
     let output = crate::negotiate::output(accept, allowed).map_or(Output::JSON, |o| Output { form: Form::Object, ..o });
     let value = status.to_value();
-    let (media, body) = match crate::encode::value(&value, &output) {
+    let (media, body) = match crate::declared::encode(&value, &output) {
         Ok(body) => (output.media, body),
         Err(_) => (Media::Json, Bytes::from(value.to_json())),
     };

@@ -96,6 +96,17 @@ impl RequestInfo {
         info
     }
 
+    /// Whether the request may go on for as long as its client likes: watches, logs, and what is connected through.
+    pub fn is_long_running(&self) -> bool {
+        matches!(self.verb, "watch" | "proxy")
+            || matches!(&*self.subresource, "log" | "exec" | "attach" | "portforward" | "proxy")
+    }
+
+    /// Whether nothing is written.
+    pub fn is_read_only(&self) -> bool {
+        matches!(self.verb, "get" | "list" | "watch" | "head" | "options")
+    }
+
     /// The name in the path itself (a selector may have set [`RequestInfo::name`] for authorisation).
     pub fn path_name(&self) -> &str {
         self.parts.get(1).map_or("", String::as_str)

@@ -21,6 +21,8 @@ pub struct State {
     pub authenticator: Authenticator,
     /// What they may.
     pub authorizer: Arc<Chain>,
+    /// How many requests are served at once.
+    pub inflight: crate::inflight::Inflight,
     /// What was counted.
     pub metrics: Metrics,
     /// The checks of `/readyz` and its sisters.

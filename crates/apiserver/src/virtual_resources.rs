@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use pintle_apimachinery::status::Result;
 use pintle_apimachinery::{GroupVersionKind, GroupVersionResource, Status, Value, json};
 use pintle_auth::review::{self, AccessReview};
-use pintle_registry::decode::{Body, Expected, Media, decode_as};
+use pintle_registry::decode::{Body, Expected, decode_as};
 use pintle_registry::transient::Question;
 use pintle_registry::{Call, MayAlwaysCreate, Warnings, WriteOptions};
 use pintle_schema::Resource as Row;
@@ -89,15 +89,7 @@ async fn review(incoming: &Incoming<'_>, row: &Row, bytes: Bytes, warnings: &Mut
     let question = Question { resource: &resource, kind: &kind, is_namespaced: row.is_namespaced };
     let answer = answer(incoming, &call, &question, object, &options).await?;
     let plain = Output { form: Form::Object, ..output };
-    let bytes = if plain.media == Media::Json && !plain.pretty {
-        let mut out = Vec::new();
-        crate::declared::write(&mut out, &answer, type_id.map(|id| pintle_schema::builtin().root(id)));
-        out.push(b'\n');
-        Bytes::from(out)
-    } else {
-        crate::encode::value(&answer, &plain)?
-    };
-    Ok(reply::bytes(201, plain.content_type(), bytes))
+    Ok(reply::bytes(201, plain.content_type(), crate::declared::encode(&answer, &plain)?))
 }
 
 async fn answer(

@@ -40,9 +40,26 @@ pub(crate) struct ServerFlags {
     pub(crate) services: ServiceFlags,
     #[command(flatten)]
     pub(crate) storage: StorageFlags,
+    #[command(flatten)]
+    pub(crate) requests: RequestFlags,
     /// Seconds that running requests get to finish when the server stops.
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     pub(crate) shutdown_grace_seconds: u64,
+}
+
+/// How many requests are served at once.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Requests")]
+pub(crate) struct RequestFlags {
+    /// Requests that read and are served at once; more wait, then get 429. 0 means no limit.
+    #[arg(long, value_name = "N", default_value_t = 400)]
+    pub(crate) max_requests_inflight: usize,
+    /// Requests that write and are served at once; more wait, then get 429. 0 means no limit.
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub(crate) max_mutating_requests_inflight: usize,
+    /// How long a request may take, watches and the like aside; longer ones get 504.
+    #[arg(long, value_name = "DURATION", default_value = "1m0s", value_parser = duration)]
+    pub(crate) request_timeout: Duration,
 }
 
 /// Certificates that are brought along instead of made.

@@ -9,6 +9,7 @@ use pintle_apimachinery::Str;
 use pintle_apimachinery::env::Env;
 use pintle_apiserver::State;
 use pintle_apiserver::health::Health;
+use pintle_apiserver::inflight::Inflight;
 use pintle_apiserver::openid::OpenId;
 use pintle_auth::Lookup;
 use pintle_auth::authn::{
@@ -125,6 +126,11 @@ impl Server {
             world,
             authenticator: Authenticator::new(config, env),
             authorizer,
+            inflight: Inflight::new(
+                flags.requests.max_requests_inflight,
+                flags.requests.max_mutating_requests_inflight,
+                flags.requests.request_timeout,
+            ),
             metrics: pintle_apiserver::metrics::Metrics::default(),
             health: health(backend, stopping.clone()),
             tokens,

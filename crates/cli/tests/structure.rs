@@ -40,7 +40,9 @@ fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
     let packages = metadata["packages"].as_array().expect("packages");
     let used = |package: &serde_json::Value| {
         let all = package["dependencies"].as_array().expect("dependencies").iter();
-        all.filter(|dependency| dependency["kind"].is_null()).filter_map(|dependency| short(&dependency["name"])).collect()
+        all.filter(|dependency| dependency["kind"].is_null())
+            .filter_map(|dependency| short(&dependency["name"]))
+            .collect()
     };
     packages.iter().filter_map(|package| Some((short(&package["name"])?, used(package)))).collect()
 }
@@ -61,10 +63,17 @@ fn allowed() -> BTreeMap<String, BTreeSet<String>> {
 #[test]
 fn crates_use_only_what_the_table_of_layers_allows() {
     let (allowed, found) = (allowed(), dependencies());
-    assert_eq!(allowed.keys().collect::<Vec<_>>(), found.keys().collect::<Vec<_>>(), "crates in the table, and in the tree");
+    assert_eq!(
+        allowed.keys().collect::<Vec<_>>(),
+        found.keys().collect::<Vec<_>>(),
+        "crates in the table, and in the tree"
+    );
     for (name, uses) in &found {
         let more: Vec<_> = uses.difference(&allowed[name]).collect();
-        assert!(more.is_empty(), "{name} uses {more:?}: change the design, or the table in ARCHITECTURE.md with a reason");
+        assert!(
+            more.is_empty(),
+            "{name} uses {more:?}: change the design, or the table in ARCHITECTURE.md with a reason"
+        );
     }
 }
 
@@ -74,8 +83,10 @@ fn the_table_of_layers_has_no_circle() {
     let mut placed: BTreeSet<&str> = BTreeSet::new();
     while placed.len() < allowed.len() {
         let free = allowed.iter().filter(|(name, _)| !placed.contains(name.as_str()));
-        let next: Vec<&str> =
-            free.filter(|(_, uses)| uses.iter().all(|used| placed.contains(used.as_str()))).map(|(name, _)| &**name).collect();
+        let next: Vec<&str> = free
+            .filter(|(_, uses)| uses.iter().all(|used| placed.contains(used.as_str())))
+            .map(|(name, _)| &**name)
+            .collect();
         assert!(!next.is_empty(), "a circle among the crates beyond {placed:?}");
         placed.extend(next);
     }
