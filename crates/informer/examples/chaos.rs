@@ -38,7 +38,12 @@ async fn main() -> Outcome {
         let mut options = SharedInformerOptions::default();
         options.reflector.uses_watch_list = idx % 2 == 0;
         options.reflector.page_size = if idx == 1 { 7 } else { 0 };
-        options.reflector.on_error = Some(Arc::new(|_| {}));
+        let start = Instant::now();
+        options.reflector.on_error = Some(Arc::new(move |error| {
+            if std::env::var("CHAOS_VERBOSE").is_ok() {
+                println!("{:.1} informer {idx}: {}", start.elapsed().as_secs_f64(), pintle_client::error::chain_text(error));
+            }
+        }));
         let informer = SharedInformer::with_options(chaos.clone(), options);
         let (handler, history) = HistoryHandler::new();
         informer.add_event_handler(handler);

@@ -3,6 +3,7 @@
 use super::tracker::{Key, Selection};
 use bytes::Bytes;
 use pintle_apimachinery::{Status, Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// One change.
@@ -15,11 +16,11 @@ pub(super) struct Change {
     pub(super) new: Option<Arc<Value>>,
 }
 
-/// The changes since some revision, oldest first.
+/// All changes, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     changes: Vec<Change>,
-    /// Changes up to this revision are forgotten.
+    /// Changes up to this revision are not shown to watches any more.
     compacted: u64,
 }
 
@@ -29,10 +30,19 @@ impl Log {
         self.changes.push(change);
     }
 
-    /// Forgets everything up to `revision`.
+    /// Watches from before `revision` are too old from now on.
     pub(super) fn compact(&mut self, revision: u64) {
         self.compacted = revision;
-        self.changes.retain(|change| change.revision > revision);
+    }
+
+    /// Takes every change after `revision` back.
+    pub(super) fn undo(&self, revision: u64, objects: &mut BTreeMap<Key, Arc<Value>>) {
+        for change in self.changes.iter().rev().take_while(|change| change.revision > revision) {
+            match &change.old {
+                Some(old) => drop(objects.insert(change.key.clone(), Arc::clone(old))),
+                None => drop(objects.remove(&change.key)),
+            }
+        }
     }
 
     /// The first change after `revision`.

@@ -126,7 +126,8 @@ impl FakeServer {
         self.shared.changed.send_modify(|(_, n_cut)| *n_cut += 1);
     }
 
-    /// Forgets what happened so far: a watch from an older version gets `Expired`, also one that is open and behind.
+    /// Forgets what happened so far, as a server does that was restarted: a watch from an older version gets `Expired`,
+    /// also one that is open and behind.
     pub fn compact(&self) {
         self.shared.tracker.lock().compact();
     }

@@ -336,17 +336,13 @@ impl Tracker {
         let selection = Selection::of(route)?;
         let limit: usize = route.query.get("limit").parse().ok().filter(|limit| *limit > 0).unwrap_or(usize::MAX);
         let start = PageStart::read(route.query.get("continue"))?;
-        let revision = start.as_ref().map_or(self.revision, |start| start.revision);
-        let objects = match &start {
+        let (revision, objects) = match &start {
             Some(start) => {
                 let pages = self.find(route).and_then(|collection| collection.pages.get(&start.revision));
-                Arc::clone(pages.ok_or_else(|| {
-                    Box::new(Status::expired(
-                        "The provided continue parameter is too old to display a consistent list result.",
-                    ))
-                })?)
+                let too_old = "The provided continue parameter is too old to display a consistent list result.";
+                (start.revision, Arc::clone(pages.ok_or_else(|| Box::new(Status::expired(too_old)))?))
             }
-            None => Arc::new(self.find(route).map(|collection| collection.objects.clone()).unwrap_or_default()),
+            None => self.state_for(route, limit)?,
         };
         let mut selected = objects
             .iter()
@@ -368,6 +364,34 @@ impl Tracker {
         let (api_version, kind) = self.types(route);
         let items: Value = items.into_iter().collect();
         Ok(json!({ "apiVersion": api_version, "kind": format!("{kind}List"), "metadata": metadata, "items": items }))
+    }
+
+    /// The state that a list shows, and its revision: the newest one, or the very one that was asked for.
+    fn state_for(&self, route: &Route, limit: usize) -> Result<(u64, Arc<BTreeMap<Key, Arc<Value>>>)> {
+        let mut objects = self.find(route).map(|collection| collection.objects.clone()).unwrap_or_default();
+        let wanted = match route.query.get("resourceVersion") {
+            "" | "0" => None,
+            text => Some(text.parse::<u64>().map_err(|_| Box::new(Status::bad_request("resourceVersion: Invalid value")))?),
+        };
+        // as the real server: with a limit, a version is exact unless the request says otherwise
+        let is_exact = match route.query.get("resourceVersionMatch") {
+            "" => limit != usize::MAX,
+            how => how == "Exact",
+        };
+        match wanted {
+            Some(wanted) if wanted > self.revision => {
+                let why = format!("Too large resource version: {wanted}, current: {}", self.revision);
+                let cause = "Too large resource version";
+                Err(Box::new(Status::timeout(why, 1).with_cause("ResourceVersionTooLarge", cause, "")))
+            }
+            Some(wanted) if is_exact => {
+                if let Some(collection) = self.find(route) {
+                    collection.log.undo(wanted, &mut objects);
+                }
+                Ok((wanted, Arc::new(objects)))
+            }
+            Some(_) | None => Ok((self.revision, Arc::new(objects))),
+        }
     }
 
     /// The collection's version and kind, as its objects said.

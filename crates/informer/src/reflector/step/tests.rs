@@ -10,7 +10,10 @@ fn machine(uses_watch_list: bool, page_size: u32) -> Machine {
 
 fn show(step: &Step) -> String {
     let then = match &step.then {
-        Do::List(o) => format!("list rv={:?} limit={:?} continue={:?}", o.resource_version, o.limit, o.continue_token),
+        Do::List(o) => {
+            let how = o.resource_version_match.map(|how| format!(" {how:?}")).unwrap_or_default();
+            format!("list rv={:?}{how} limit={:?} continue={:?}", o.resource_version, o.limit, o.continue_token)
+        }
         Do::Watch(o) => {
             let initial = if o.send_initial_events == Some(true) { " with initial events" } else { "" };
             format!("watch rv={:?}{initial}", o.resource_version)
@@ -132,9 +135,9 @@ async fn a_server_without_watch_list_is_listed_in_pages() {
             listed 9               -> Replace, watch rv="9"
             opened                 -> read
             erred too-large        -> ClearBuffer, wait 800ms
-            ready                  -> list rv="9" limit=Some(100) continue=""
-            list-failed too-large  -> ClearBuffer, list rv="" limit=Some(100) continue=""
-            list-failed passing    -> ClearBuffer, wait 1.6s
+            ready                  -> list rv="" limit=Some(100) continue=""
+            list-failed too-large  -> ClearBuffer, wait 1.6s
+            list-failed passing    -> ClearBuffer, wait 3.2s
             ready                  -> list rv="" limit=Some(100) continue=""
             listed 3               -> Replace, watch rv="3"
         "#]],
