@@ -1,7 +1,8 @@
 //! The reflector's protocol as a state machine without I/O: what happened goes in, what to do comes out.
 //!
 //! Follows: client-go tools/cache/reflector.go (v0.35). Differs: a watch that fails for a passing reason (5xx, 429, a
-//! broken connection) is opened again from its version after a pause, where upstream lists again.
+//! broken connection) is opened again from its version after a pause, where upstream lists again; and lists in pages,
+//! after the first, ask for the newest version.
 
 use crate::backoff::{Backoff, BackoffConfig};
 use pintle_apimachinery::env::IdSource;
@@ -224,19 +225,23 @@ impl Machine {
     }
 
     fn list_options(&self, continue_token: &str, is_paged: bool) -> ListOptions {
-        // Any version at first, from the server's cache; then none older than what was seen; the newest if the
-        // server does not know that one.
-        let version = match (self.is_last_version_unavailable, self.last_version.is_empty()) {
-            _ if !continue_token.is_empty() => "",
-            (true, _) => "",
-            (false, true) => "0",
-            (false, false) => &self.last_version,
-        };
+        let version = if continue_token.is_empty() { self.first_page_version(is_paged) } else { "" };
         ListOptions {
             resource_version: version.to_owned(),
             limit: is_paged.then_some(self.page_size),
             continue_token: continue_token.to_owned(),
             ..ListOptions::default()
+        }
+    }
+
+    /// Any version at first, from the server's cache; then none older than what was seen; the newest if the server does
+    /// not know that one, and for pages: a list with a limit and a version is of that very version, from which a watch
+    /// may just have been too old.
+    fn first_page_version(&self, is_paged: bool) -> &str {
+        match (self.is_last_version_unavailable, self.last_version.is_empty()) {
+            (false, true) => "0",
+            (false, false) if !is_paged => &self.last_version,
+            (true, _) | (false, false) => "",
         }
     }
 
@@ -269,15 +274,19 @@ impl Machine {
     }
 
     fn list_failed(&mut self, failure: Failure, now: Instant) -> Step {
-        let was_in_a_later_page =
-            matches!(&self.phase, Phase::Listing { continue_token, .. } if !continue_token.is_empty());
+        let (was_in_a_later_page, asked_for_newest) = match &self.phase {
+            Phase::Listing { continue_token, is_paged } => {
+                (!continue_token.is_empty(), self.first_page_version(*is_paged).is_empty())
+            }
+            Phase::InitialEvents | Phase::Watching => (false, false),
+        };
         let then = match failure {
             Failure::Expired if was_in_a_later_page => {
                 // the pages took longer than the server remembers: all at once
                 self.phase = Phase::Listing { continue_token: String::new(), is_paged: false };
                 self.ask()
             }
-            Failure::Expired | Failure::TooLargeVersion if !self.is_last_version_unavailable => {
+            Failure::Expired | Failure::TooLargeVersion if !asked_for_newest => {
                 self.is_last_version_unavailable = true;
                 self.phase = first_page(self.page_size);
                 self.ask()
