@@ -41,7 +41,11 @@ async fn main() -> Outcome {
         let start = Instant::now();
         options.reflector.on_error = Some(Arc::new(move |error| {
             if std::env::var("CHAOS_VERBOSE").is_ok() {
-                println!("{:.1} informer {idx}: {}", start.elapsed().as_secs_f64(), pintle_client::error::chain_text(error));
+                println!(
+                    "{:.1} informer {idx}: {}",
+                    start.elapsed().as_secs_f64(),
+                    pintle_client::error::chain_text(error)
+                );
             }
         }));
         let informer = SharedInformer::with_options(chaos.clone(), options);

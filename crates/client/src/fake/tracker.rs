@@ -371,7 +371,9 @@ impl Tracker {
         let mut objects = self.find(route).map(|collection| collection.objects.clone()).unwrap_or_default();
         let wanted = match route.query.get("resourceVersion") {
             "" | "0" => None,
-            text => Some(text.parse::<u64>().map_err(|_| Box::new(Status::bad_request("resourceVersion: Invalid value")))?),
+            text => {
+                Some(text.parse::<u64>().map_err(|_| Box::new(Status::bad_request("resourceVersion: Invalid value")))?)
+            }
         };
         // as the real server: with a limit, a version is exact unless the request says otherwise
         let is_exact = match route.query.get("resourceVersionMatch") {
