@@ -18,6 +18,12 @@ const LABEL: &str = "example.org/chaos=yes";
 const N_INFORMERS: usize = 4;
 const N_OBJECTS: u64 = 40;
 
+/// Rough, but the streams live long enough for the objects that are there at first to come through.
+const CHAOS: ChaosConfig = ChaosConfig { cut_percent: 1, erred_percent: 1, ..ChaosConfig::ROUGH };
+
+/// How long an informer may need, once the world is calm; then the run has failed.
+const CONVERGED_TIMEOUT: Duration = Duration::from_secs(90);
+
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
 #[tokio::main]
@@ -34,7 +40,7 @@ async fn main() -> Outcome {
     for idx in 0..N_INFORMERS {
         let dice = Env::seeded(seed * 100 + idx as u64).ids;
         let source = ListWatch::new(api.clone()).labels(LABEL);
-        let chaos = ChaosSource::new(source, ChaosConfig::ROUGH, dice);
+        let chaos = ChaosSource::new(source, CHAOS, dice);
         let mut options = SharedInformerOptions::default();
         options.reflector.uses_watch_list = idx % 2 == 0;
         options.reflector.page_size = if idx == 1 { 7 } else { 0 };
@@ -103,16 +109,11 @@ async fn converge(
 ) -> Result<Duration, Box<dyn std::error::Error>> {
     let start = Instant::now();
     loop {
-        let list = api.list().labels(LABEL).await?;
-        let wanted: BTreeMap<ObjectName, String> =
-            list.iter().map(|map| (ObjectName::of(map), map.resource_version().to_owned())).collect();
-        let cached = informer.lister().list();
-        let cached: BTreeMap<ObjectName, String> =
-            cached.iter().map(|map| (map.object_name(), map.resource_version().to_owned())).collect();
-        if cached == wanted && history.told() == wanted {
+        let (wanted, cached) = (state_of_server(api).await, state_of_cache(informer));
+        if wanted.as_ref().is_ok_and(|wanted| *wanted == cached && *wanted == history.told()) {
             break;
         }
-        if start.elapsed() > Duration::from_secs(90) {
+        if start.elapsed() > CONVERGED_TIMEOUT {
             return Err(format!("the cache has {cached:?}\nthe server {wanted:?}").into());
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -121,4 +122,14 @@ async fn converge(
         [] => Ok(start.elapsed()),
         violations => Err(format!("a handler heard {violations:?}\n{}", history.lines().join("\n")).into()),
     }
+}
+
+async fn state_of_server(api: &Api<ConfigMap>) -> pintle_client::Result<BTreeMap<ObjectName, String>> {
+    let list = api.list().labels(LABEL).await?;
+    Ok(list.iter().map(|map| (ObjectName::of(map), map.resource_version().to_owned())).collect())
+}
+
+fn state_of_cache(informer: &SharedInformer<ConfigMap>) -> BTreeMap<ObjectName, String> {
+    let cached = informer.lister().list();
+    cached.iter().map(|map| (map.object_name(), map.resource_version().to_owned())).collect()
 }
