@@ -6,6 +6,9 @@ use pintle_apimachinery::{Status, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// The objects of a collection at some revision.
+pub(super) type Objects = BTreeMap<Key, Arc<Value>>;
+
 /// One change.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
@@ -36,7 +39,7 @@ impl Log {
     }
 
     /// Takes every change after `revision` back.
-    pub(super) fn undo(&self, revision: u64, objects: &mut BTreeMap<Key, Arc<Value>>) {
+    pub(super) fn undo(&self, revision: u64, objects: &mut Objects) {
         for change in self.changes.iter().rev().take_while(|change| change.revision > revision) {
             match &change.old {
                 Some(old) => drop(objects.insert(change.key.clone(), Arc::clone(old))),

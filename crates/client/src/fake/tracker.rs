@@ -1,6 +1,6 @@
 //! The objects, and what the verbs do to them.
 
-use super::log::{Change, Log};
+use super::log::{Change, Log, Objects};
 use super::patch;
 use super::route::Route;
 use pintle_apimachinery::env::Env;
@@ -54,12 +54,12 @@ fn field<'a>(object: &'a Value, path: &str) -> Cow<'a, str> {
 /// The objects of one resource.
 #[derive(Debug, Default)]
 pub(super) struct Collection {
-    pub(super) objects: BTreeMap<Key, Arc<Value>>,
+    pub(super) objects: Objects,
     pub(super) log: Log,
     pub(super) api_version: Str,
     pub(super) kind: Str,
     /// What was there at the versions of which somebody may want a further page.
-    pages: BTreeMap<u64, Arc<BTreeMap<Key, Arc<Value>>>>,
+    pages: BTreeMap<u64, Arc<Objects>>,
 }
 
 /// What a continue token says.
@@ -367,7 +367,7 @@ impl Tracker {
     }
 
     /// The state that a list shows, and its revision: the newest one, or the very one that was asked for.
-    fn state_for(&self, route: &Route, limit: usize) -> Result<(u64, Arc<BTreeMap<Key, Arc<Value>>>)> {
+    fn state_for(&self, route: &Route, limit: usize) -> Result<(u64, Arc<Objects>)> {
         let mut objects = self.find(route).map(|collection| collection.objects.clone()).unwrap_or_default();
         let wanted = match route.query.get("resourceVersion") {
             "" | "0" => None,
