@@ -19,8 +19,11 @@ const METRIC_TYPES: [(&str, &str); 5] = [
     ("Resource", "resource"),
 ];
 
+/// Checks one source of a metric.
+type CheckSource = fn(&At<'_>, &Options, &mut ErrorList);
+
 /// The members that describe a metric, in the order in which they are looked at.
-const SOURCES: [(&str, fn(&At<'_>, &Options, &mut ErrorList)); 5] = [
+const SOURCES: [(&str, CheckSource); 5] = [
     ("object", validate_object_source),
     ("external", validate_external_source),
     ("pods", validate_pods_source),

@@ -81,28 +81,22 @@ fn validate(object: &Value, errors: &mut ErrorList) {
     }
     let mut require = |key: &str| errors.push(FieldError::required(&path.key(key), ""));
     match object["type"].str_or_empty() {
-        "kubernetes.io/service-account-token" => {
-            if object.annotation(SERVICE_ACCOUNT_NAME).is_none_or(str::is_empty) {
-                let metadata = Path::new("metadata");
-                let annotations = metadata.child("annotations");
-                errors.push(FieldError::required(&annotations.key(SERVICE_ACCOUNT_NAME), ""));
-            }
+        "kubernetes.io/service-account-token"
+            if object.annotation(SERVICE_ACCOUNT_NAME).is_none_or(str::is_empty) =>
+        {
+            let metadata = Path::new("metadata");
+            let annotations = metadata.child("annotations");
+            errors.push(FieldError::required(&annotations.key(SERVICE_ACCOUNT_NAME), ""));
         }
         "kubernetes.io/dockercfg" => validate_docker_config(data, &path.key(".dockercfg"), ".dockercfg", errors),
         "kubernetes.io/dockerconfigjson" => {
             validate_docker_config(data, &path.key(".dockerconfigjson"), ".dockerconfigjson", errors);
         }
-        "kubernetes.io/basic-auth" => {
-            if !data.has("username") && !data.has("password") {
-                require("username");
-                require("password");
-            }
+        "kubernetes.io/basic-auth" if !data.has("username") && !data.has("password") => {
+            require("username");
+            require("password");
         }
-        "kubernetes.io/ssh-auth" => {
-            if data["ssh-privatekey"].is_empty() {
-                require("ssh-privatekey");
-            }
-        }
+        "kubernetes.io/ssh-auth" if data["ssh-privatekey"].is_empty() => require("ssh-privatekey"),
         "kubernetes.io/tls" => {
             ["tls.crt", "tls.key"].into_iter().filter(|key| !data.has(key)).for_each(require);
         }

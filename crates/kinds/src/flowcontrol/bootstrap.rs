@@ -144,7 +144,7 @@ pub(super) fn mandatory(objects: &'static [Value], name: &str) -> Option<&'stati
 /// administrator took the object over, by its annotation or by changing the spec.
 pub fn revision(current: &Value, wanted: &Value) -> Option<Value> {
     let said = current.annotation(AUTO_UPDATE_ANNOTATION).and_then(go_bool);
-    let follows = MANDATORY.contains(&wanted.name()) || said.unwrap_or(current.generation() == 1);
+    let follows = MANDATORY.contains(&wanted.name()) || said.unwrap_or_else(|| current.generation() == 1);
     let is_changed = follows && !is_same_spec(current, wanted);
     if said == Some(follows) && !is_changed {
         return None;

@@ -96,7 +96,7 @@ mod tests {
             spec.config: Too many: 33: must have at most 32 items
             spec.config[0].opaque.parameters: Too long: may not be more than 10240 bytes"#]]
         .assert_eq(&told.join("\n"));
-        let mut stored = base.clone();
+        let mut stored = base;
         stored["spec"].set("config", json!([config(json!({"k": (long.as_str())}))]));
         let label = json!({"metadata": {"labels": {"a": "b"}}});
         assert_eq!(updates(RESOURCE, "", &stored, &[label]).lines().count(), 1, "what is stored may stay");

@@ -118,7 +118,7 @@ fn validate_type_fields(spec: &At<'_>, errors: &mut ErrorList) {
             }
             let name = spec.child("externalName");
             // a dot at the end marks a name as complete
-            let cname = name.text().strip_suffix('.').unwrap_or(name.text());
+            let cname = name.text().strip_suffix('.').unwrap_or_else(|| name.text());
             if cname.is_empty() {
                 errors.push(name.required(""));
             }
