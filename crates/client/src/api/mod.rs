@@ -15,7 +15,7 @@ use crate::options::{
     UpdateOptions,
 };
 use crate::request::{Request, Verb};
-use crate::resource::{ApiResource, DynamicObject, Object, ObjectScope};
+use crate::resource::{ApiResource, DynamicObject, Object, ObjectScope, PartialObjectMetadata};
 use crate::watch::{BodyDecoder, ClientErrorReporter, StreamWatcher};
 use crate::wire::ListSplitter;
 use bytes::Bytes;
@@ -36,8 +36,15 @@ pub struct Api<K> {
     resource: Arc<ApiResource>,
     /// Empty for all namespaces or outside of any.
     namespace: Str,
+    /// Whether the server is asked for metadata alone.
+    is_metadata: bool,
     _kind: PhantomData<fn() -> K>,
 }
+
+/// Media types that ask for the metadata of one object, or of each change.
+const ACCEPT_METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+/// Media types that ask for the metadata of a list's objects.
+const ACCEPT_METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
 impl<K> Clone for Api<K> {
     fn clone(&self) -> Api<K> {
@@ -45,6 +52,7 @@ impl<K> Clone for Api<K> {
             client: self.client.clone(),
             resource: Arc::clone(&self.resource),
             namespace: self.namespace.clone(),
+            is_metadata: self.is_metadata,
             _kind: PhantomData,
         }
     }
@@ -86,10 +94,19 @@ impl Api<DynamicObject> {
     }
 }
 
+impl Api<PartialObjectMetadata> {
+    /// The objects of any resource, of which the server sends the metadata alone. For what looks at objects of every
+    /// kind, such as a garbage collector: client-go's metadata client.
+    pub fn metadata(client: &Client, resource: Arc<ApiResource>, namespace: &str) -> Api<PartialObjectMetadata> {
+        Api { is_metadata: true, ..Api::of_resource(client, resource, namespace) }
+    }
+}
+
 impl<K> Api<K> {
     /// The objects of `resource` read as `K`, which the caller knows to fit.
     pub fn of_resource(client: &Client, resource: Arc<ApiResource>, namespace: &str) -> Api<K> {
-        Api { client: client.clone(), resource, namespace: Str::new(namespace), _kind: PhantomData }
+        let namespace = Str::new(namespace);
+        Api { client: client.clone(), resource, namespace, is_metadata: false, _kind: PhantomData }
     }
 
     /// The same objects in another namespace; empty for all of them.
@@ -117,6 +134,14 @@ impl<K> Api<K> {
     pub(crate) fn request(&self, verb: Verb, namespace: &str, name: &str, subresource: &str) -> Request {
         let mut request = Request::new(verb, self.resource.path(namespace, name, subresource));
         request.about = (self.resource.group.clone(), self.resource.plural.clone(), Str::new(name));
+        if self.is_metadata {
+            request.accept = match verb {
+                Verb::List => ACCEPT_METADATA_LIST,
+                Verb::Get | Verb::Watch | Verb::Create | Verb::Update | Verb::Patch => ACCEPT_METADATA,
+                // the answer may be a Status, which has no metadata to be reduced to
+                Verb::Delete | Verb::DeleteCollection => request.accept,
+            };
+        }
         request
     }
 

@@ -1,0 +1,161 @@
+//! [`Context`]: what every controller is given.
+
+use crate::ControllerSelection;
+use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
+use pintle_apimachinery::env::Env;
+use pintle_client::config::Impersonate;
+use pintle_client::discovery::RestMapper;
+use pintle_client::{Client, Result};
+use pintle_informer::record::{EventBroadcaster, EventRecorder};
+use pintle_informer::workqueue::{Action, QueueItem, WorkQueue, run_workers};
+use pintle_informer::{CancellationToken, SharedInformerFactory};
+use std::future::Future;
+use std::sync::Arc;
+use tokio_util::task::TaskTracker;
+
+/// What the controllers are told from outside.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Which controllers run.
+    pub controllers: ControllerSelection,
+    /// The certificates that vouch for the server, as PEM: they go into the ConfigMap `kube-root-ca.crt` of every
+    /// namespace. `None`: that ConfigMap is not published.
+    pub root_ca: Option<String>,
+    /// Each controller acts as its own service account (`system:serviceaccount:kube-system:deployment-controller`), by
+    /// impersonation. The client's user must be allowed to impersonate them and the server must have upstream's
+    /// bootstrap roles. Off: every controller acts as the client's user, who must be allowed everything.
+    pub use_service_account_credentials: bool,
+}
+
+/// What every controller is given: a client, shared informers, events, and where to run. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// The client, as the user who runs the controllers.
+    pub client: Client,
+    /// One informer for each kind, for all controllers.
+    pub factory: SharedInformerFactory,
+    /// Resources by kind.
+    pub mapper: RestMapper,
+    /// What the controllers are told from outside.
+    pub options: Arc<Options>,
+    events: EventBroadcaster,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+    /// What is to run once the informers have started.
+    waiting: Arc<Mutex<Vec<Waiting>>>,
+}
+
+struct Waiting(BoxFuture<'static, ()>);
+
+impl std::fmt::Debug for Waiting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Waiting")
+    }
+}
+
+impl Context {
+    /// A context in which nothing runs yet. What will run in it runs until `stop`.
+    pub fn new(client: Client, options: Options, stop: CancellationToken) -> Context {
+        let events = EventBroadcaster::new(client.env().clone());
+        Context {
+            factory: SharedInformerFactory::new(&client),
+            mapper: RestMapper::new(&client),
+            options: Arc::new(options),
+            events,
+            client,
+            stop,
+            tasks: TaskTracker::new(),
+            waiting: Arc::default(),
+        }
+    }
+
+    /// Clock and dice.
+    pub(crate) fn env(&self) -> &Env {
+        self.client.env()
+    }
+
+    /// The end.
+    pub(crate) fn stop(&self) -> &CancellationToken {
+        &self.stop
+    }
+
+    /// The client of one controller.
+    pub(crate) fn client_of(&self, controller: &str) -> Client {
+        if !self.options.use_service_account_credentials {
+            return self.client.clone();
+        }
+        let groups = ["system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"];
+        let impersonate = Impersonate {
+            user: format!("system:serviceaccount:kube-system:{controller}"),
+            groups: groups.map(str::to_owned).to_vec(),
+            ..Impersonate::default()
+        };
+        match self.client.impersonating(&impersonate) {
+            Ok(client) => client,
+            Err(error) => {
+                tracing::error!(controller, %error, "a controller acts as the common user");
+                self.client.clone()
+            }
+        }
+    }
+
+    /// A recorder of events in the name of one controller.
+    pub(crate) fn recorder(&self, component: &str) -> EventRecorder {
+        self.events.recorder(component)
+    }
+
+    /// Runs a task from when the informers start until the end.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.waiting.lock().push(Waiting(Box::pin(task)));
+    }
+
+    /// Works through a queue once `synced` is done, with `n_workers` at once, until the end.
+    pub(crate) fn work<T, F, Fut>(
+        &self,
+        queue: WorkQueue<T>,
+        n_workers: usize,
+        synced: impl Future<Output = ()> + Send + 'static,
+        reconcile: F,
+    ) where
+        T: QueueItem,
+        F: Fn(T) -> Fut + Clone + Send + Sync + 'static,
+        Fut: Future<Output = Result<Action>> + Send,
+    {
+        self.spawn(async move {
+            synced.await;
+            run_workers(&queue, n_workers, reconcile).await;
+        });
+    }
+
+    /// Starts the informers and everything that waits for them.
+    pub(crate) fn start(&self) {
+        self.events.start_recording_to_sink(&self.client, self.stop.clone());
+        self.factory.start(&self.stop);
+        for Waiting(task) in std::mem::take(&mut *self.waiting.lock()) {
+            let stop = self.stop.clone();
+            self.tasks.spawn(async move {
+                stop.run_until_cancelled_owned(task).await;
+            });
+        }
+    }
+
+    /// Waits until everything has ended, after `stop`.
+    pub(crate) async fn shutdown(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+        self.factory.shutdown().await;
+    }
+}
+
+/// Waits until the caches of these informers hold the first list.
+macro_rules! synced {
+    ($($informer:ident),+ $(,)?) => {{
+        $(let $informer = $informer.clone();)+
+        async move {
+            $($informer.synced().await;)+
+        }
+    }};
+}
+
+pub(crate) use synced;
