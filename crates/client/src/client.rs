@@ -237,7 +237,12 @@ fn retry_after_seconds(headers: &HeaderMap) -> Option<u32> {
 async fn answer_or_error(request: &Request, response: Response<Body>) -> Result<Response<Body>> {
     for warning in response.headers().get_all(http::header::WARNING) {
         if let Some(text) = warning.to_str().ok().and_then(warning_text) {
-            tracing::warn!(path = %request.path, "{text}");
+            if request.is_about_metadata() {
+                // whoever asks for the metadata of every kind did not choose this one
+                tracing::debug!(path = %request.path, "{text}");
+            } else {
+                tracing::warn!(path = %request.path, "{text}");
+            }
         }
     }
     if response.status().is_success() {

@@ -115,6 +115,11 @@ impl Request {
         Ok(self)
     }
 
+    /// Whether the answer is to hold metadata alone.
+    pub(crate) fn is_about_metadata(&self) -> bool {
+        self.accept.contains("as=PartialObjectMetadata")
+    }
+
     /// Path and parameters as they go on the wire.
     pub fn path_and_query(&self) -> String {
         let mut text = self.path.clone();

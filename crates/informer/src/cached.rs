@@ -358,6 +358,15 @@ mod tests {
         assert!(Cached::<Pod>::from_json(br#"{"metadata":{}}"#.as_slice()).is_err());
     }
 
+    /// Custom resources, and objects that a client sent in another order, have them anywhere.
+    #[test]
+    fn managed_fields_need_not_be_last() {
+        let raw = r#"{"metadata":{"name":"a","uid":"u","resourceVersion":"1","managedFields":[{"manager":"m"}],
+            "ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n","uid":"u8","controller":true}]}}"#;
+        let pod: Cached<Pod> = Cached::from_json(raw.as_bytes()).unwrap();
+        assert_eq!(pod.controller_ref().unwrap().uid, "u8");
+    }
+
     #[test]
     fn list_items_learn_their_type() {
         let gvk = GroupVersionKind::new("apps", "v1", "Deployment");

@@ -44,10 +44,6 @@ impl Head {
         let mut head = Head::default();
         let mut reader = members(metadata);
         while let Some((key, start)) = reader.next_key() {
-            if key == b"managedFields" && head.has_all_names() {
-                // servers write it last, and it is half of the metadata: nothing more to find
-                break;
-            }
             let value = reader.skip_value(start)?;
             let span = Span::of(value, raw)?;
             match key {
@@ -64,10 +60,6 @@ impl Head {
         }
         head.strip_quotes(raw)?;
         (!head.name(raw).is_empty()).then_some(head)
-    }
-
-    fn has_all_names(&self) -> bool {
-        self.name.len > 0 && self.uid.len > 0 && self.resource_version.len > 0
     }
 
     /// Turns the spans of the four names from JSON strings into their text.
@@ -144,7 +136,7 @@ mod tests {
     #[test]
     fn names_in_any_order_and_escaped() {
         for (raw, name, uid) in [
-            (r#"{"kind":"Pod","metadata":{"name":"a","uid":"u","resourceVersion":"1","managedFields":[}}"#, "a", "u"),
+            (r#"{"kind":"Pod","metadata":{"name":"a","uid":"u","resourceVersion":"1","managedFields":[]}}"#, "a", "u"),
             (
                 r#"{"spec":{"metadata":{"name":"not me"}},"metadata":{"managedFields":[{}],"name":"a","uid":"u"}}"#,
                 "a",
