@@ -14,7 +14,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     config.user_agent = "kube-controller-manager/pintle".to_owned();
     config.qps = None;
     let root_ca = config.tls.certificate_authority_pem.clone();
-    let controllers = args.next().map_or_else(|| Ok(ControllerSelection::default()), |text| ControllerSelection::parse(&text))?;
+    let controllers =
+        args.next().map_or_else(|| Ok(ControllerSelection::default()), |text| ControllerSelection::parse(&text))?;
     let options = Options { controllers, root_ca, use_service_account_credentials: false };
     let stop = CancellationToken::new();
     let ending = stop.clone();

@@ -12,6 +12,7 @@ use pintle_informer::workqueue::{Action, QueueItem, WorkQueue, run_workers};
 use pintle_informer::{CancellationToken, SharedInformerFactory};
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio_util::task::TaskTracker;
 
 /// What the controllers are told from outside.
@@ -124,6 +125,10 @@ impl Context {
     {
         self.spawn(async move {
             synced.await;
+            let reconcile = move |item: T| {
+                let work = reconcile(item.clone());
+                async move { quieted(&item, work.await) }
+            };
             run_workers(&queue, n_workers, reconcile).await;
         });
     }
@@ -145,6 +150,21 @@ impl Context {
         self.tasks.close();
         self.tasks.wait().await;
         self.factory.shutdown().await;
+    }
+}
+
+/// An object that was written by somebody else in between is looked at again after this long: its new state should be
+/// in the cache by then.
+const CONFLICT_PAUSE: Duration = Duration::from_millis(50);
+
+/// That an object has changed since it was read is no failure: it comes again soon, and nobody needs to be told.
+pub(crate) fn quieted<T: QueueItem>(item: &T, result: Result<Action>) -> Result<Action> {
+    match result {
+        Err(error) if error.is_conflict() => {
+            tracing::debug!(?item, %error, "it has changed meanwhile");
+            Ok(Action::RequeueAfter(CONFLICT_PAUSE))
+        }
+        result => result,
     }
 }
 

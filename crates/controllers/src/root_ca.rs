@@ -26,9 +26,9 @@ pub(crate) fn start(ctx: &Context) {
     let queue = WorkQueue::<ObjectName>::new("root_ca_cert_publisher");
     let namespaces = ctx.factory.informer::<Namespace>();
     namespaces.add_event_handler(enqueue(&queue));
-    let maps = ctx.factory.informer_of(&ApiResource::of::<ConfigMap>(), |source| {
-        source.fields(format_args!("metadata.name={NAME}"))
-    });
+    let maps = ctx
+        .factory
+        .informer_of(&ApiResource::of::<ConfigMap>(), |source| source.fields(format_args!("metadata.name={NAME}")));
     maps.add_event_handler(enqueue_by(&queue, |map: &Cached<ConfigMap>| Some(ObjectName::cluster(map.namespace()))));
     let publisher = Arc::new(Publisher {
         client: ctx.client_of("root-ca-cert-publisher"),

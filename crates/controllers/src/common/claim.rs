@@ -5,8 +5,8 @@
 use super::owner::controller_ref;
 use k8s_openapi::Resource;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use pintle_apimachinery::labels::Selector;
 use pintle_apimachinery::Status;
+use pintle_apimachinery::labels::Selector;
 use pintle_client::{Api, Error, Object, Patch, Result};
 use pintle_informer::Cached;
 use serde_json::json;
@@ -56,6 +56,7 @@ impl<'a, O: Object + Resource> Claimant<'a, O> {
     }
 
     /// What is adopted gets these finalizers.
+    #[expect(dead_code, reason = "for jobs, which come next")]
     pub(crate) fn with_finalizers(mut self, finalizers: &'a [&'a str]) -> Claimant<'a, O> {
         self.finalizers = finalizers;
         self

@@ -10,15 +10,7 @@ pub(crate) mod selector;
 pub(crate) mod slow_start;
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use pintle_apimachinery::env::Env;
-use pintle_apimachinery::time::floor_second;
 use std::time::Duration;
-
-/// Now, as `Time` spells it: whole seconds.
-pub(crate) fn now(env: &Env) -> Time {
-    Time(floor_second(env.clock.now()))
-}
 
 /// The time from `from` to `to`; zero if it has passed.
 pub(crate) fn until(from: Timestamp, to: Timestamp) -> Duration {
@@ -28,12 +20,4 @@ pub(crate) fn until(from: Timestamp, to: Timestamp) -> Duration {
 /// `at` and so many seconds; the end of time at worst.
 pub(crate) fn after_seconds(at: Timestamp, seconds: i64) -> Timestamp {
     at.saturating_add(jiff::SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX)
-}
-
-/// The smaller of two pauses, if there is any.
-pub(crate) fn sooner(a: Option<Duration>, b: Option<Duration>) -> Option<Duration> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
-    }
 }

@@ -61,7 +61,8 @@ pub(crate) fn is_active(pod: &Pod) -> bool {
 /// `rank` is the number of related pods on the pod's node.
 pub(crate) fn compare_for_deletion(a: (&Pod, usize), b: (&Pod, usize), now: Timestamp) -> Ordering {
     let ((a, a_rank), (b, b_rank)) = (a, b);
-    let is_assigned = |pod: &Pod| pod.spec.as_ref().is_some_and(|spec| spec.node_name.as_deref().is_some_and(|n| !n.is_empty()));
+    let is_assigned =
+        |pod: &Pod| pod.spec.as_ref().is_some_and(|spec| spec.node_name.as_deref().is_some_and(|n| !n.is_empty()));
     let phase_rank = |pod: &Pod| match phase(pod) {
         "Pending" => 0,
         "Unknown" => 1,
@@ -109,7 +110,9 @@ fn by_age(a: &Pod, b: &Pod, time: impl Fn(&Pod) -> Option<Timestamp>, now: Times
 pub(crate) fn name_prefix(owner: &str) -> String {
     // upstream leaves the dash out when the prefix with it would be no valid name
     let prefix = format!("{owner}-");
-    if pintle_apimachinery::names::dns1123_subdomain(&pintle_apimachinery::names::mask_trailing_dash(&prefix)).is_empty() {
+    if pintle_apimachinery::names::dns1123_subdomain(&pintle_apimachinery::names::mask_trailing_dash(&prefix))
+        .is_empty()
+    {
         prefix
     } else {
         owner.to_owned()
@@ -158,7 +161,12 @@ impl PodControl {
             }
             Err(error) => {
                 if !error.is_namespace_terminating() {
-                    self.event(owner, EventType::Warning, "FailedCreate", &format!("Error creating: {}", text_of(&error)));
+                    self.event(
+                        owner,
+                        EventType::Warning,
+                        "FailedCreate",
+                        &format!("Error creating: {}", text_of(&error)),
+                    );
                 }
                 Err(error)
             }

@@ -3,7 +3,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use pintle_apimachinery::Str;
 use pintle_apimachinery::labels::{Operator, Requirement, Selector};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The selector that an object spells; `None` when it breaks a rule, which the server has refused long ago.
 pub(crate) fn selector_of(selector: &LabelSelector) -> Option<Selector> {
@@ -24,18 +24,6 @@ pub(crate) fn selector_of(selector: &LabelSelector) -> Option<Selector> {
     requirements.ok().map(Selector::of)
 }
 
-/// As [`selector_of`]; nothing is selected by a selector that is not there.
-pub(crate) fn selector_of_optional(selector: Option<&LabelSelector>) -> Option<Selector> {
-    selector.map_or_else(|| Some(Selector::nothing()), selector_of)
-}
-
-/// The selector of objects that have all these labels.
-pub(crate) fn selector_of_map(labels: &BTreeMap<String, String>) -> Option<Selector> {
-    let equal = labels.iter().map(|(key, value)| Requirement::new(key, Operator::Equals, BTreeSet::from([Str::new(value)])));
-    let requirements: Result<Vec<Requirement>, _> = equal.collect();
-    requirements.ok().map(Selector::of)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -47,6 +35,5 @@ mod tests {
         let selector = selector_of(&serde_json::from_value(object).unwrap()).unwrap();
         assert_eq!(selector.to_string(), "a in (b),c notin (d,e)");
         assert!(selector_of(&LabelSelector::default()).unwrap().is_everything());
-        assert!(selector_of_optional(None).unwrap().is_nothing());
     }
 }

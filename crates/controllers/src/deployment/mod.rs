@@ -104,14 +104,16 @@ impl DeploymentController {
             return self.observe(deployment).await;
         }
         let Some(selector) = selector_of(&spec.selector) else { return Ok(Action::Done) };
-        let sets = self.sets.namespace(deployment.namespace()).list_where(|set| {
-            set.controller_ref().is_none_or(|owner| owner.uid == deployment.uid())
-        });
+        let sets = self
+            .sets
+            .namespace(deployment.namespace())
+            .list_where(|set| set.controller_ref().is_none_or(|owner| owner.uid == deployment.uid()));
         let owners = Api::namespaced(&self.client, deployment.namespace());
         let api = Api::<ReplicaSet>::namespaced(&self.client, deployment.namespace());
         let claimed = Claimant::new(&deployment, owners, &selector).claim(sets, &api, |_| true).await?;
         let sets: std::result::Result<Vec<ReplicaSet>, _> = claimed.iter().map(Cached::to_owned_object).collect();
-        Rollout::new(self, deployment, sets?).run().await
+        // a round holds several objects across its requests
+        Box::pin(Rollout::new(self, deployment, sets?).run()).await
     }
 
     /// Says that the deployment was seen.
@@ -128,9 +130,8 @@ impl DeploymentController {
     /// Whether pods of any set but the new one still run.
     fn has_old_pods(&self, sets: &[ReplicaSet], new: Option<&ReplicaSet>) -> bool {
         let old = sets.iter().filter(|set| new.is_none_or(|new| new.uid() != set.uid()));
-        let pods = old.flat_map(|set| {
-            self.pods.by_index(crate::common::owner::BY_CONTROLLER, set.uid()).unwrap_or_default()
-        });
+        let pods =
+            old.flat_map(|set| self.pods.by_index(crate::common::owner::BY_CONTROLLER, set.uid()).unwrap_or_default());
         pods.filter_map(|pod| pod.object().ok()).any(|pod| !is_finished(&pod))
     }
 

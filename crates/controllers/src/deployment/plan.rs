@@ -234,7 +234,8 @@ pub(super) fn beyond_history<'a>(deployment: &Deployment, old: &'a [ReplicaSet])
         _ => by_creation(a, b),
     });
     sets.truncate(n_beyond);
-    let observed = |set: &ReplicaSet| set.status.as_ref().and_then(|status| status.observed_generation).unwrap_or_default();
+    let observed =
+        |set: &ReplicaSet| set.status.as_ref().and_then(|status| status.observed_generation).unwrap_or_default();
     sets.retain(|set| {
         actual(set) == 0 && size(set) == 0 && set.metadata.generation.unwrap_or_default() <= observed(set)
     });

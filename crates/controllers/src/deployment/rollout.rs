@@ -40,7 +40,11 @@ impl Split {
 }
 
 impl<'a> Rollout<'a> {
-    pub(super) fn new(controller: &'a DeploymentController, deployment: Deployment, mut sets: Vec<ReplicaSet>) -> Rollout<'a> {
+    pub(super) fn new(
+        controller: &'a DeploymentController,
+        deployment: Deployment,
+        mut sets: Vec<ReplicaSet>,
+    ) -> Rollout<'a> {
         let namespace = deployment.namespace();
         sets.sort_by(revision::by_creation);
         Rollout {
@@ -81,8 +85,8 @@ impl<'a> Rollout<'a> {
         }
         let strategy = self.deployment.spec.as_ref().and_then(|spec| spec.strategy.as_ref()?.type_.clone());
         match strategy.as_deref() {
-            Some("Recreate") => self.recreate().await,
-            _ => self.roll().await,
+            Some("Recreate") => Box::pin(self.recreate()).await,
+            _ => Box::pin(self.roll()).await,
         }
     }
 

@@ -65,7 +65,7 @@ pub(super) fn set_condition(status: &mut DeploymentStatus, mut new: DeploymentCo
         }
         new.last_transition_time = old.last_transition_time.clone();
     }
-    remove_condition(status, &new.type_.clone());
+    remove_condition(status, &new.type_);
     status.conditions.get_or_insert_default().push(new);
 }
 
@@ -155,14 +155,17 @@ pub(super) fn rollout(
     };
     match new.and_then(failure).or_else(|| old.iter().find_map(failure)) {
         None => remove_condition(&mut status, REPLICA_FAILURE),
-        Some(failed) => set_condition(&mut status, DeploymentCondition {
-            type_: failed.type_,
-            status: failed.status,
-            reason: failed.reason,
-            message: failed.message,
-            last_update_time: failed.last_transition_time.clone(),
-            last_transition_time: failed.last_transition_time,
-        }),
+        Some(failed) => set_condition(
+            &mut status,
+            DeploymentCondition {
+                type_: failed.type_,
+                status: failed.status,
+                reason: failed.reason,
+                message: failed.message,
+                last_update_time: failed.last_transition_time.clone(),
+                last_transition_time: failed.last_transition_time,
+            },
+        ),
     }
     status
 }
@@ -198,9 +201,8 @@ fn tell_progress(
 /// Whether there are more new pods, fewer old ones, or more that work than the stored status tells.
 fn has_progressed(deployment: &Deployment, new: &DeploymentStatus) -> bool {
     let stored = deployment.status.clone().unwrap_or_default();
-    let n_old = |status: &DeploymentStatus| {
-        status.replicas.unwrap_or_default() - status.updated_replicas.unwrap_or_default()
-    };
+    let n_old =
+        |status: &DeploymentStatus| status.replicas.unwrap_or_default() - status.updated_replicas.unwrap_or_default();
     new.updated_replicas > stored.updated_replicas
         || n_old(new) < n_old(&stored)
         || new.ready_replicas > stored.ready_replicas
@@ -218,7 +220,11 @@ fn has_timed_out(status: &DeploymentStatus, deadline: i32, now: Timestamp) -> bo
 }
 
 /// When a rollout that makes no progress is to be looked at again.
-pub(super) fn next_progress_check(deployment: &Deployment, status: &DeploymentStatus, now: Timestamp) -> Option<Duration> {
+pub(super) fn next_progress_check(
+    deployment: &Deployment,
+    status: &DeploymentStatus,
+    now: Timestamp,
+) -> Option<Duration> {
     let deadline = progress_deadline(deployment)?;
     let current = condition(status, PROGRESSING)?;
     if is_complete(deployment, status) || has_reason(Some(current), reason::TIMED_OUT) {
@@ -276,10 +282,16 @@ mod tests {
                 let second = |time: &Option<Time>| time.as_ref().unwrap().0.as_second();
                 let (updated, since) = (second(&condition.last_update_time), second(&condition.last_transition_time));
                 let (reason, message) = (condition.reason.as_ref().unwrap(), condition.message.as_ref().unwrap());
-                log.push_str(&format!("{}={} {reason} @{updated} since {since}: {message}\n", condition.type_, condition.status));
+                log.push_str(&format!(
+                    "{}={} {reason} @{updated} since {since}: {message}\n",
+                    condition.type_, condition.status
+                ));
             }
             let check = next_progress_check(&deployment, &status, now);
-            log.push_str(&format!("replicas {:?} updated {:?} unavailable {:?} check {check:?}\n\n", status.replicas, status.updated_replicas, status.unavailable_replicas));
+            log.push_str(&format!(
+                "replicas {:?} updated {:?} unavailable {:?} check {check:?}\n\n",
+                status.replicas, status.updated_replicas, status.unavailable_replicas
+            ));
             deployment.status = Some(status);
         };
         tell(1, set("web-1", 1, 1, 0), &[set("web-0", 2, 2, 2)]);

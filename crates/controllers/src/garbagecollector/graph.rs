@@ -239,16 +239,19 @@ impl Graph {
                         name: owner.name.clone(),
                         uid: owner.uid.clone(),
                     };
-                    self.nodes.insert(owner.uid.clone(), Node {
-                        identity,
-                        owners: Vec::new(),
-                        dependents: BTreeSet::from([uid.clone()]),
-                        is_virtual: true,
-                        is_terminating: false,
-                        is_deleting_dependents: false,
-                        was_orphaning: false,
-                        was_foreground: false,
-                    });
+                    self.nodes.insert(
+                        owner.uid.clone(),
+                        Node {
+                            identity,
+                            owners: Vec::new(),
+                            dependents: BTreeSet::from([uid.clone()]),
+                            is_virtual: true,
+                            is_terminating: false,
+                            is_deleting_dependents: false,
+                            was_orphaning: false,
+                            was_foreground: false,
+                        },
+                    );
                     effects.push(Effect::AttemptToDelete { uid: owner.uid.clone(), is_virtual: true });
                 }
                 Some(known) => {
@@ -389,7 +392,7 @@ fn alternate(dependents: &[&Node], absent: &Identity) -> Option<Identity> {
         }
     }
     candidates.remove(absent);
-    candidates.range(absent.clone()..).next().or(candidates.first()).cloned()
+    candidates.range(absent.clone()..).next().or_else(|| candidates.first()).cloned()
 }
 
 #[cfg(test)]

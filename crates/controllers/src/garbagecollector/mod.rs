@@ -11,7 +11,7 @@ mod graph;
 mod monitor;
 mod worker;
 
-use crate::context::Context;
+use crate::context::{Context, quieted};
 use graph::{Graph, Identity};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
@@ -20,9 +20,9 @@ use parking_lot::Mutex;
 use pintle_apimachinery::Str;
 use pintle_client::discovery::Discovery;
 use pintle_client::{ApiResource, Client, PartialObjectMetadata};
+use pintle_informer::Cached;
 use pintle_informer::handler::enqueue_by;
 use pintle_informer::workqueue::{Action, WorkQueue, run_workers};
-use pintle_informer::Cached;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,8 +61,9 @@ pub(crate) fn start(ctx: &Context) {
     for informer in [&crds, &services] {
         informer.add_event_handler(enqueue_by(&changes, |_: &Cached<PartialObjectMetadata>| Some(())));
     }
-    let monitors = Arc::new(Monitors { ctx: ctx.clone(), client: client.clone(), sink: sink.clone(), running: Mutex::default() });
-    let worker = Arc::new(Worker::new(ctx, client, sink.clone()));
+    let monitors =
+        Arc::new(Monitors { ctx: ctx.clone(), client: client.clone(), sink: sink.clone(), running: Mutex::default() });
+    let worker = Arc::new(Worker::new(ctx, client, sink));
     ctx.spawn(async move {
         changes.add(());
         while let Some(item) = changes.get().await {
@@ -73,7 +74,8 @@ pub(crate) fn start(ctx: &Context) {
                 changes.add_after((), DISCOVERY_RETRY);
             }
             if !worker.is_started() {
-                worker.start(monitors.synced().await);
+                monitors.synced().await;
+                worker.start();
             }
         }
     });
@@ -123,11 +125,14 @@ impl Monitors {
         let stale: Vec<(Str, Str)> = discovery
             .groups
             .iter()
-            .flat_map(|group| group.versions.iter().filter(|v| v.is_stale).map(|v| (group.name.clone(), v.version.clone())))
+            .flat_map(|group| {
+                group.versions.iter().filter(|v| v.is_stale).map(|v| (group.name.clone(), v.version.clone()))
+            })
             .collect();
         let mut running = self.running.lock();
         // what cannot be asked for now may still be there
-        let is_stale = |resource: &ApiResource| stale.iter().any(|(g, v)| *g == resource.group && *v == resource.version);
+        let is_stale =
+            |resource: &ApiResource| stale.iter().any(|(g, v)| *g == resource.group && *v == resource.version);
         running.retain(|resource, _| wanted.contains(resource) || is_stale(resource));
         for resource in wanted {
             running
@@ -147,13 +152,13 @@ impl Monitors {
 
 impl Worker {
     /// Starts the workers, once.
-    fn start(self: &Arc<Worker>, _synced: ()) {
+    fn start(self: &Arc<Worker>) {
         self.mark_started();
         let (worker, queue, stop) = (Arc::clone(self), self.queue().clone(), self.stop().clone());
         tokio::spawn(async move {
             let work = run_workers(&queue, WORKERS, move |item| {
                 let worker = Arc::clone(&worker);
-                async move { worker.work(item).await.map(|()| Action::Done) }
+                async move { quieted(&item, worker.work(item.clone()).await.map(|()| Action::Done)) }
             });
             stop.run_until_cancelled(work).await;
         });

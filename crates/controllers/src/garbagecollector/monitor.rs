@@ -58,11 +58,8 @@ impl Monitor {
             synced: watch::Sender::new(false),
         });
         let source = ListWatch::new(Api::metadata(client, Arc::new(resource.clone()), ""));
-        let config = ReflectorConfig {
-            name: resource.gvr().to_string(),
-            env: ctx.env().clone(),
-            ..ReflectorConfig::default()
-        };
+        let config =
+            ReflectorConfig { name: resource.gvr().to_string(), env: ctx.env().clone(), ..ReflectorConfig::default() };
         let store: Arc<dyn Store<Metadata>> = Arc::<Feed>::clone(&feed);
         let reflector = Reflector::new(Arc::new(source), store, config);
         let stop = ctx.stop().child_token();

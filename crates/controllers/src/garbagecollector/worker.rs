@@ -335,7 +335,9 @@ impl Worker {
 
     async fn remove_finalizer(&self, api: &Api<PartialObjectMetadata>, of: &Identity, finalizer: &str) -> Result<()> {
         for _ in 0..CONFLICTS_MAX {
-            let Some(latest) = api.get_opt(&of.name).await?.filter(|latest| latest.uid() == of.uid) else { return Ok(()) };
+            let Some(latest) = api.get_opt(&of.name).await?.filter(|latest| latest.uid() == of.uid) else {
+                return Ok(());
+            };
             let finalizers = latest.metadata.finalizers.clone().unwrap_or_default();
             let kept: Vec<&String> = finalizers.iter().filter(|known| *known != finalizer).collect();
             if kept.len() == finalizers.len() {
@@ -355,7 +357,9 @@ impl Worker {
 
     fn tell(&self, dependent: &Identity, owner: &str) {
         let view = self.sink.graph.lock().view(&dependent.uid);
-        let Some(owner) = view.and_then(|view| view.owners.into_iter().find(|known| known.uid == owner)) else { return };
+        let Some(owner) = view.and_then(|view| view.owners.into_iter().find(|known| known.uid == owner)) else {
+            return;
+        };
         let about = ObjectReference {
             api_version: Some(dependent.kind.api_version.to_string()),
             kind: Some(dependent.kind.kind.to_string()),
@@ -365,7 +369,10 @@ impl Worker {
             ..ObjectReference::default()
         };
         let namespace = &dependent.namespace;
-        let shown = format!("[{}/{}, namespace: {namespace}, name: {}, uid: {}]", owner.kind.api_version, owner.kind.kind, owner.name, owner.uid);
+        let shown = format!(
+            "[{}/{}, namespace: {namespace}, name: {}, uid: {}]",
+            owner.kind.api_version, owner.kind.kind, owner.name, owner.uid
+        );
         let message = format!("ownerRef {shown} does not exist in namespace {namespace:?}");
         self.events.event(&about, EventType::Warning, "OwnerRefInvalidNamespace", &message);
     }

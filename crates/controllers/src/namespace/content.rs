@@ -143,7 +143,8 @@ pub(super) async fn remove_content(
         .preferred_resources()
         .filter(|resource| resource.resource.is_namespaced && resource.has_verb("delete"))
         .collect();
-    let is_pods = |resource: &DiscoveredResource| resource.resource.group.is_empty() && resource.resource.plural == "pods";
+    let is_pods =
+        |resource: &DiscoveredResource| resource.resource.group.is_empty() && resource.resource.plural == "pods";
     if let Some(pods) = resources.iter().find(|resource| is_pods(resource)) {
         let left = remove_pods(client, namespace, pods, now).await;
         outcome.add(&pods.resource.gvr(), left);
@@ -162,9 +163,14 @@ pub(super) async fn remove_content(
 /// The words of a discovery that is not complete.
 fn stale_groups(discovery: &Discovery) -> Option<String> {
     let stale = discovery.groups.iter().flat_map(|group| {
-        group.versions.iter().filter(|version| version.is_stale).map(|version| format!("{}/{}", group.name, version.version))
+        group
+            .versions
+            .iter()
+            .filter(|version| version.is_stale)
+            .map(|version| format!("{}/{}", group.name, version.version))
     });
-    let stale: Vec<String> = stale.map(|version| format!("{version}: stale GroupVersion discovery: {version}")).collect();
+    let stale: Vec<String> =
+        stale.map(|version| format!("{version}: stale GroupVersion discovery: {version}")).collect();
     let list = format!("unable to retrieve the complete list of server APIs: {}", stale.join(", "));
     (!stale.is_empty()).then(|| format!("Discovery failed for some groups, {} failing: {list}", stale.len()))
 }
@@ -178,7 +184,8 @@ async fn remove_pods(
 ) -> Result<Left> {
     let mut longest = 0;
     let count = |raw: &[u8]| {
-        let pod: Pod = serde_json::from_slice(raw).map_err(|source| Error::Decode { what: "Pod".to_owned(), source: source.into() })?;
+        let pod: Pod = serde_json::from_slice(raw)
+            .map_err(|source| Error::Decode { what: "Pod".to_owned(), source: source.into() })?;
         if !crate::common::pods::is_finished(&pod) {
             longest = longest.max(pod.spec.and_then(|spec| spec.termination_grace_period_seconds).unwrap_or_default());
         }
@@ -186,12 +193,18 @@ async fn remove_pods(
     };
     Api::<Pod>::namespaced(client, namespace.name()).list_items(&ListOptions::default(), count).await?;
     let grace = Duration::from_secs(u64::try_from(longest).unwrap_or_default());
-    let since = namespace.metadata.deletion_timestamp.as_ref().map_or(Duration::ZERO, |at| crate::common::until(at.0, now));
+    let since =
+        namespace.metadata.deletion_timestamp.as_ref().map_or(Duration::ZERO, |at| crate::common::until(at.0, now));
     remove_all(client, namespace.name(), pods, if since >= grace { Duration::ZERO } else { grace }).await
 }
 
 /// Deletes all objects of one resource in a namespace and counts those that are still there.
-async fn remove_all(client: &Client, namespace: &str, resource: &DiscoveredResource, estimate: Duration) -> Result<Left> {
+async fn remove_all(
+    client: &Client,
+    namespace: &str,
+    resource: &DiscoveredResource,
+    estimate: Duration,
+) -> Result<Left> {
     let api = Api::metadata(client, Arc::new(resource.resource.clone()), namespace);
     let is_list = resource.has_verb("list");
     if is_list && is_empty(&api).await? {
@@ -283,7 +296,9 @@ mod tests {
         let lines: Vec<String> = outcome
             .conditions(now)
             .iter()
-            .map(|c| format!("{} {} {}: {}", c.type_, c.status, c.reason.as_ref().unwrap(), c.message.as_ref().unwrap()))
+            .map(|c| {
+                format!("{} {} {}: {}", c.type_, c.status, c.reason.as_ref().unwrap(), c.message.as_ref().unwrap())
+            })
             .collect();
         expect_test::expect![[r#"
             NamespaceDeletionDiscoveryFailure False ResourcesDiscovered: All resources successfully discovered
@@ -301,11 +316,21 @@ mod tests {
         let namespace = Namespace::default();
         let told = super::super::conditions::with_conditions(&namespace, conditions_of(&[], at(1))).unwrap();
         assert!(super::super::conditions::with_conditions(&told, conditions_of(&[], at(2))).is_none());
-        let trouble = Trouble { type_: "NamespaceContentRemaining", reason: "SomeResourcesRemain", message: "x".into() };
-        let told = super::super::conditions::with_conditions(&told, conditions_of(std::slice::from_ref(&trouble), at(3))).unwrap();
+        let trouble =
+            Trouble { type_: "NamespaceContentRemaining", reason: "SomeResourcesRemain", message: "x".into() };
+        let told =
+            super::super::conditions::with_conditions(&told, conditions_of(std::slice::from_ref(&trouble), at(3)))
+                .unwrap();
         let trouble = Trouble { message: "y".into(), ..trouble };
         let told = super::super::conditions::with_conditions(&told, conditions_of(&[trouble], at(4))).unwrap();
-        let times: Vec<i64> = told.status.unwrap().conditions.unwrap().iter().map(|c| c.last_transition_time.as_ref().unwrap().0.as_second()).collect();
+        let times: Vec<i64> = told
+            .status
+            .unwrap()
+            .conditions
+            .unwrap()
+            .iter()
+            .map(|c| c.last_transition_time.as_ref().unwrap().0.as_second())
+            .collect();
         assert_eq!(times, [1, 1, 1, 3, 1]);
     }
 }

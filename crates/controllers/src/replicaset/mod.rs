@@ -16,7 +16,7 @@ use k8s_openapi::api::apps::v1::{ReplicaSet, ReplicaSetStatus};
 use k8s_openapi::api::core::v1::Pod;
 use pintle_apimachinery::env::Env;
 use pintle_apimachinery::labels::Selector;
-use pintle_client::{Api, Client, Error, Object as _, Result};
+use pintle_client::{Api, Client, Object as _, Result};
 use pintle_informer::expectations::UidTrackingControllerExpectations;
 use pintle_informer::fifo::Deleted;
 use pintle_informer::workqueue::{Action, WorkQueue};
@@ -103,11 +103,8 @@ impl ReplicaSetController {
             return Ok(Action::Done);
         };
         let (active, n_terminating) = self.claim(&set, &selector).await?;
-        let managed = if needs_sync && !set.is_terminating() {
-            self.manage_replicas(name, &set, &active).await
-        } else {
-            Ok(())
-        };
+        let managed =
+            if needs_sync && !set.is_terminating() { self.manage_replicas(name, &set, &active).await } else { Ok(()) };
         let now = self.env.clock.now();
         let failure = managed.as_ref().err().map(text_of);
         let status = plan::status(&set, &active, n_terminating, failure.as_deref(), now);
@@ -121,7 +118,8 @@ impl ReplicaSetController {
     async fn claim(&self, set: &ReplicaSet, selector: &Selector) -> Result<(Vec<Arc<Pod>>, usize)> {
         let around = pods_around(&self.pods, set.namespace(), set.uid());
         let is_own = |pod: &Cached<Pod>| pod.controller_ref().is_some_and(|owner| owner.uid == set.uid());
-        let is_finished = |pod: &Cached<Pod>| matches!(pod.text_at(&["status", "phase"]).as_deref(), Some("Succeeded" | "Failed"));
+        let is_finished =
+            |pod: &Cached<Pod>| matches!(pod.text_at(&["status", "phase"]).as_deref(), Some("Succeeded" | "Failed"));
         let (terminating, rest): (Vec<_>, Vec<_>) =
             around.into_iter().filter(|pod| !is_finished(pod)).partition(Cached::is_terminating);
         let n_terminating = terminating.iter().filter(|pod| is_own(pod) && selector.matches(*pod)).count();
@@ -203,7 +201,7 @@ impl ReplicaSetController {
                 api.update_status(&ReplicaSet { status: Some(status), ..fresh }).await.map(drop)
             }
             Err(error) if error.is_not_found() => Ok(()),
-            result => result.map(drop).map_err(Error::from),
+            result => result.map(drop),
         }
     }
 }

@@ -115,7 +115,7 @@ proptest! {
             prop_assert!(before - new_size + up.to <= wanted + surge);
         }
         let down = rolling_down(&deployment, &new, &old);
-        let size_after = |set: &ReplicaSet| down.iter().find(|r| r.uid == set.uid()).map_or(size(set), |r| r.to);
+        let size_after = |set: &ReplicaSet| down.iter().find(|r| r.uid == set.uid()).map_or_else(|| size(set), |r| r.to);
         prop_assert!(old.iter().all(|set| (0..=size(set)).contains(&size_after(set))));
         // the worst case: of each set, the available pods are those that go, as far as more go than are unavailable
         let available_after: i32 = old.iter().map(|set| available(set).min(size_after(set))).sum::<i32>() + available(&new);

@@ -12,7 +12,12 @@ struct World {
 impl World {
     fn identity(&mut self, text: &str) -> Identity {
         let (namespace, name) = text.split_once('/').unwrap_or(("ns", text));
-        Identity { kind: self.graph.kind("v1", "Thing"), namespace: namespace.into(), name: name.into(), uid: name.into() }
+        Identity {
+            kind: self.graph.kind("v1", "Thing"),
+            namespace: namespace.into(),
+            name: name.into(),
+            uid: name.into(),
+        }
     }
 
     fn run(&mut self, line: &str) -> Vec<Effect> {
@@ -42,10 +47,14 @@ impl World {
         let shown: Vec<String> = effects
             .iter()
             .map(|effect| match effect {
-                Effect::AttemptToDelete { uid, is_virtual } => format!("delete? {uid}{}", if *is_virtual { "*" } else { "" }),
+                Effect::AttemptToDelete { uid, is_virtual } => {
+                    format!("delete? {uid}{}", if *is_virtual { "*" } else { "" })
+                }
                 Effect::AttemptToDeleteLater { uid } => format!("later {uid}"),
                 Effect::AttemptToOrphan { uid } => format!("orphan {uid}"),
-                Effect::OwnerInOtherNamespace { dependent, owner } => format!("foreign {} -> {}", dependent.uid, owner.uid),
+                Effect::OwnerInOtherNamespace { dependent, owner } => {
+                    format!("foreign {} -> {}", dependent.uid, owner.uid)
+                }
             })
             .collect();
         self.log.push_str(&format!("{line}: {}\n", shown.join(", ")));
@@ -63,19 +72,24 @@ fn check(script: &str, expected: expect_test::Expect) {
 
 #[test]
 fn background() {
-    check("see a; see b <- a; see c <- a; gone a; gone b; gone c", expect_test::expect![[r#"
+    check(
+        "see a; see b <- a; see c <- a; gone a; gone b; gone c",
+        expect_test::expect![[r#"
         see a: 
         see b <- a: 
         see c <- a: 
         gone a: delete? b, delete? c
         gone b: 
         gone c: 
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn foreground() {
-    check("see a; see b <- a!; see c <- a; foreground a; gone c; see b <- a; gone b; gone a", expect_test::expect![[r#"
+    check(
+        "see a; see b <- a!; see c <- a; foreground a; gone c; see b <- a; gone b; gone a",
+        expect_test::expect![[r#"
         see a: 
         see b <- a!: 
         see c <- a: 
@@ -84,50 +98,63 @@ fn foreground() {
         see b <- a: delete? a
         gone b: delete? a
         gone a: 
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn orphan() {
-    check("see a; see b <- a; orphan a; orphan a; see b; gone a", expect_test::expect![[r#"
+    check(
+        "see a; see b <- a; orphan a; orphan a; see b; gone a",
+        expect_test::expect![[r#"
         see a: 
         see b <- a: 
         orphan a: orphan a
         orphan a: 
         see b: 
         gone a: 
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn dependents_before_owners() {
-    check("see b <- a; see c <- a; see a; see d <- x; absent x", expect_test::expect![[r#"
+    check(
+        "see b <- a; see c <- a; see a; see d <- x; absent x",
+        expect_test::expect![[r#"
         see b <- a: delete? a*
         see c <- a: 
         see a: 
         see d <- x: delete? x*
         absent x: delete? d
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn owners_in_other_namespaces() {
-    check("see other/a; see b <- a; see x/c <- v; see v", expect_test::expect![[r#"
+    check(
+        "see other/a; see b <- a; see x/c <- v; see v",
+        expect_test::expect![[r#"
         see other/a: 
         see b <- a: foreign b -> a, delete? b
         see x/c <- v: delete? v*
         see v: foreign c -> v, delete? c
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn an_absent_owner_of_one_namespace_may_be_another_one_of_the_next() {
-    check("see m/b <- a; see n/c <- a; absent m/a; absent n/a", expect_test::expect![[r#"
+    check(
+        "see m/b <- a; see n/c <- a; absent m/a; absent n/a",
+        expect_test::expect![[r#"
         see m/b <- a: delete? a*
         see n/c <- a: delete? c
         absent m/a: delete? b, later a
         absent n/a: delete? c, later a
-    "#]]);
+    "#]],
+    );
 }
 
 proptest! {
