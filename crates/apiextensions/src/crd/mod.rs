@@ -10,10 +10,11 @@ pub mod structural;
 pub mod webhook;
 
 use crate::conditions::{ApprovalState, approval_state, is_condition_true, is_protected_group};
-use crate::structural::{Structural, formats};
+use crate::structural::Structural;
 use pintle_apimachinery::field::go_quote;
 use pintle_apimachinery::meta::Meta;
 use pintle_apimachinery::{ErrorList, FieldError, Path, Value, json};
+use pintle_cel::strfmt;
 use pintle_kinds::meta::IMMUTABLE;
 use pintle_kinds::strategy::MetadataRounds;
 use pintle_kinds::{RequestInfo, Strategy, UpdateStrategy};
@@ -87,7 +88,7 @@ fn validate_rest(definition: &Value, old: Option<&Value>) -> ErrorList {
 fn unrecognized_formats(definition: &Value) -> Vec<String> {
     fn collect(node: &Value, found: &mut Vec<String>) {
         let format = node["format"].str_or_empty();
-        if node["type"].as_str() == Some("string") && !format.is_empty() && formats::check_of(format).is_none() {
+        if node["type"].as_str() == Some("string") && !format.is_empty() && strfmt::check_of(format).is_none() {
             found.push(format.to_owned());
         }
         // the order of upstream's walk

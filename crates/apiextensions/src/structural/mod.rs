@@ -10,7 +10,6 @@ pub mod compile;
 pub mod correlate;
 pub mod default;
 pub mod fieldpath;
-pub mod formats;
 pub mod listtype;
 pub mod objectmeta;
 pub mod openapi;

@@ -1,6 +1,8 @@
 //! Durations as Go's `time.ParseDuration` reads and `Duration.String` writes them: `1h30m`, `-1.5s`, `100ms`.
 
 use pintle_apimachinery::field::go_quote;
+use regex::Regex;
+use std::sync::LazyLock;
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
@@ -61,6 +63,44 @@ pub fn parse(text: &str) -> Result<i64, String> {
         return Ok(0i64.wrapping_sub_unsigned(total));
     }
     i64::try_from(total).map_err(|_| invalid())
+}
+
+/// Units that durations of schemas may be written in beside Go's own, with their length in nanoseconds. The last name
+/// of each may also begin a longer word.
+const LOOSE_UNITS: &[(&[&str], i64)] = &[
+    (&["ns", "nano"], 1),
+    (&["us", "µs", "micro"], 1_000),
+    (&["ms", "milli"], 1_000_000),
+    (&["s", "sec"], 1_000_000_000),
+    (&["m", "min"], 60_000_000_000),
+    (&["h", "hr", "hour"], 3_600_000_000_000),
+    (&["d", "day"], 86_400_000_000_000),
+    (&["w", "wk", "week"], 604_800_000_000_000),
+];
+
+static LOOSE_PART: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"([0-9]+)[ \t\n\x0c\r]*([A-Za-zµ]+)").ok());
+
+/// Reads a duration as schemas write them: Go's way, or numbers with units in words such as `2 weeks`.
+///
+/// # Errors
+/// Why the text is none.
+pub fn parse_loose(text: &str) -> Result<i64, String> {
+    if let Ok(nanos) = parse(text) {
+        return Ok(nanos);
+    }
+    let none = || format!("unable to parse {text} as duration");
+    let mut total: Option<i64> = None;
+    for found in LOOSE_PART.as_ref().into_iter().flat_map(|part| part.captures_iter(text)) {
+        let count: i64 = found[1].parse().map_err(|_| none())?;
+        let unit = found[2].to_lowercase();
+        for (names, nanos) in LOOSE_UNITS {
+            let is_it = names.contains(&unit.as_str()) || names.last().is_some_and(|last| unit.starts_with(last));
+            if is_it {
+                total = Some(total.unwrap_or(0).wrapping_add(count.wrapping_mul(*nanos)));
+            }
+        }
+    }
+    total.ok_or_else(none)
 }
 
 /// The nanoseconds that digits behind the point stand for.

@@ -28,6 +28,11 @@ impl Addr {
         matches!(self, Addr::V6(addr, _) if addr.to_ipv4_mapped().is_some())
     }
 
+    /// Whether it has a zone.
+    pub fn has_zone(&self) -> bool {
+        matches!(self, Addr::V6(_, zone) if !zone.is_empty())
+    }
+
     /// The bits, 32 or 128 of them.
     pub fn bits(&self) -> u128 {
         match self {
@@ -81,8 +86,7 @@ impl Prefix {
 
     /// Whether `addr` is of this network.
     pub fn contains(&self, addr: &Addr) -> bool {
-        let has_zone = matches!(addr, Addr::V6(_, zone) if !zone.is_empty());
-        !has_zone
+        !addr.has_zone()
             && addr.bit_len() == self.addr.bit_len()
             && addr.bits() & self.mask() == self.addr.bits() & self.mask()
     }

@@ -2,6 +2,7 @@
 
 use super::ip::{Addr, parse_addr};
 use pintle_apimachinery::field::go_quote;
+use std::fmt::Write;
 
 /// A URL in parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,6 +27,57 @@ pub struct Url {
     pub force_query: bool,
     /// The text it was read from.
     pub text: String,
+}
+
+impl Url {
+    /// The host without brackets and port.
+    pub fn hostname(&self) -> &str {
+        let host = self.host.get(..self.host.len() - self.port_with_colon().len()).unwrap_or_default();
+        host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
+    }
+
+    /// The port; empty for none.
+    pub fn port(&self) -> &str {
+        self.port_with_colon().trim_start_matches(':')
+    }
+
+    fn port_with_colon(&self) -> &str {
+        let from = self.host.rfind(']').unwrap_or(0);
+        let after = self.host.get(from..).unwrap_or_default();
+        after.rfind(':').and_then(|colon| after.get(colon..)).unwrap_or_default()
+    }
+
+    /// The path with what must be escaped escaped.
+    pub fn escaped_path(&self) -> String {
+        let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.~$&+,/:;=@".contains(&b);
+        if self.raw_path.bytes().all(|b| is_plain(b) || b"!'()*[]%".contains(&b)) {
+            return self.raw_path.clone();
+        }
+        let mut out = String::with_capacity(self.path.len());
+        for byte in self.path.bytes() {
+            if is_plain(byte) {
+                out.push(char::from(byte));
+            } else {
+                let _ = write!(out, "%{byte:02X}");
+            }
+        }
+        out
+    }
+
+    /// The query's keys, each with its values, in the order they first occur. Malformed parts are left out.
+    pub fn query(&self) -> Vec<(String, Vec<String>)> {
+        let mut all: Vec<(String, Vec<String>)> = Vec::new();
+        for part in self.raw_query.split('&').filter(|part| !part.is_empty() && !part.contains(';')) {
+            let (key, value) = part.split_once('=').unwrap_or((part, ""));
+            let plain = |text: &str| unescape(&text.replace('+', " "), Part::Path);
+            let (Ok(key), Ok(value)) = (plain(key), plain(value)) else { continue };
+            match all.iter_mut().find(|(known, _)| *known == key) {
+                Some((_, values)) => values.push(value),
+                None => all.push((key, vec![value])),
+            }
+        }
+        all
+    }
 }
 
 /// What percent escapes may stand for.

@@ -10,10 +10,10 @@ mod fault;
 mod scalar;
 
 use super::correlate::Correlated;
-use super::formats::{self, Check};
 use super::{Additional, Checks, Structural, Type};
 use fault::{Fault, Outcome, Place};
 use pintle_apimachinery::{ErrorList, Object, Value};
+use pintle_cel::strfmt::{self, Check};
 
 /// Which form of the schema counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ struct Validator {
 
 /// The format's check where the format is known; unknown formats are as none at all.
 fn known_format(checks: &Checks) -> Option<Check> {
-    formats::check_of(&checks.format)
+    strfmt::check_of(&checks.format)
 }
 
 impl Validator {

@@ -2,9 +2,9 @@
 
 use super::fault::{Fault, Outcome, Place};
 use crate::structural::Checks;
-use crate::structural::formats::Check;
 use pintle_apimachinery::Value;
 use pintle_apimachinery::value::go_g;
+use pintle_cel::strfmt::Check;
 
 /// Length and pattern; only the first fault is told.
 pub(super) fn check_string(checks: &Checks, text: &str, place: &Place<'_>) -> Outcome {

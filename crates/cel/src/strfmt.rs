@@ -2,9 +2,9 @@
 //!
 //! Follows: kube-openapi/pkg/validation/strfmt and the formats that apiextensions supports (v0.35).
 
+use crate::golang::{duration, ip, url};
 use jiff::civil::Date;
 use pintle_apimachinery::names;
-use pintle_cel::golang::{duration, ip, url};
 use regex::Regex;
 use std::sync::LazyLock;
 
@@ -81,7 +81,6 @@ static HOSTNAME: Known = LazyLock::new(|| {
 });
 static DATE_TIME: Known =
     LazyLock::new(|| Regex::new(r"^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$").ok());
-static DURATION_PART: Known = LazyLock::new(|| Regex::new(r"([0-9]+)[ \t\n\x0c\r]*([A-Za-zµ]+)").ok());
 
 /// An IP address in Go's old reading: leading zeros are fine, zones are not.
 fn is_ip(text: &str) -> bool {
@@ -188,34 +187,8 @@ fn is_date_time(text: &str) -> bool {
         && is_below(6..8, "59")
 }
 
-/// Units that a duration may be written in, beside Go's own: the last of each row also as the start of a word.
-const DURATION_UNITS: &[&[&str]] = &[
-    &["ns", "nano"],
-    &["us", "µs", "micro"],
-    &["ms", "milli"],
-    &["s", "sec"],
-    &["m", "min"],
-    &["h", "hr", "hour"],
-    &["d", "day"],
-    &["w", "wk", "week"],
-];
-
 fn is_duration(text: &str) -> bool {
-    if duration::parse(text).is_ok() {
-        return true;
-    }
-    let Some(part) = DURATION_PART.as_ref() else { return false };
-    let mut is_found = false;
-    for found in part.captures_iter(text) {
-        if found[1].parse::<i64>().is_err() {
-            return false;
-        }
-        let unit = found[2].to_lowercase();
-        is_found |= DURATION_UNITS
-            .iter()
-            .any(|names| names.contains(&unit.as_str()) || names.last().is_some_and(|last| unit.starts_with(last)));
-    }
-    is_found
+    duration::parse_loose(text).is_ok()
 }
 
 /// The address of `name <local@domain>` or `local@domain`, as Go's `mail.ParseAddress` finds one.
