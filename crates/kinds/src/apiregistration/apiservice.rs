@@ -150,3 +150,54 @@ fn validate_status(_: RequestInfo<'_>, object: &Value, _: &Value) -> ErrorList {
     }
     errors
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::creates;
+    use expect_test::expect;
+    use pintle_apimachinery::json;
+
+    #[test]
+    fn creating() {
+        let base = json!({
+            "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": {"name": "v1.example.com"},
+            "spec": {"group": "example.com", "version": "v1", "groupPriorityMinimum": 1, "versionPriority": 1}
+        });
+        let service = json!({"namespace": "n", "name": "s"});
+        let out = creates(
+            "apiregistration.k8s.io/v1/apiservices",
+            &base,
+            &[
+                json!({}),
+                json!({"metadata": {"name": "x"}}),
+                json!({"spec": {"group": "", "version": "V1"}}),
+                json!({"spec": {"groupPriorityMinimum": 0, "versionPriority": 20001}}),
+                json!({"spec": {"service": {"namespace": "", "name": "", "port": 0}, "insecureSkipTLSVerify": true,
+                    "caBundle": "eA=="}}),
+                json!({"spec": {"service": service, "insecureSkipTLSVerify": true}}),
+                json!({"spec": {"insecureSkipTLSVerify": true, "caBundle": "eA=="}}),
+            ],
+        );
+        expect![[r#"
+            {}
+            {"metadata":{"name":"x"}}
+                metadata.name: Invalid value: "x": must be `spec.version+"."+spec.group`: "v1.example.com"
+            {"spec":{"group":"","version":"V1"}}
+                metadata.name: Invalid value: "v1.example.com": must be `spec.version+"."+spec.group`: "V1."
+                spec.group: Required value: only v1 may have an empty group and it better be legacy kube
+                spec.version: Invalid value: "V1": a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')
+            {"spec":{"groupPriorityMinimum":0,"versionPriority":20001}}
+                spec.groupPriorityMinimum: Invalid value: 0: must be positive and less than 20000
+                spec.versionPriority: Invalid value: 20001: must be positive and less than 1000
+            {"spec":{"caBundle":"eA==","insecureSkipTLSVerify":true,"service":{"name":"","namespace":"","port":0}}}
+                spec.service.namespace: Required value
+                spec.service.name: Required value
+                spec.service.port: Invalid value: 0: port is not valid: must be between 1 and 65535, inclusive
+                spec.insecureSkipTLSVerify: Invalid value: true: may not be true if caBundle is present
+            {"spec":{"insecureSkipTLSVerify":true,"service":{"name":"s","namespace":"n"}}}
+            {"spec":{"caBundle":"eA==","insecureSkipTLSVerify":true}}
+                spec.caBundle: Invalid value: "1 bytes": local APIServices may not have a caBundle
+                spec.insecureSkipTLSVerify: Invalid value: true: local APIServices may not have insecureSkipTLSVerify
+        "#]].assert_eq(&out);
+    }
+}

@@ -72,3 +72,57 @@ fn validate(object: &Value, errors: &mut ErrorList) {
         errors.push(FieldError::too_long(&Path::ROOT, DATA_BYTES_MAX));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{creates, updates};
+    use expect_test::expect;
+    use pintle_apimachinery::json;
+
+    #[test]
+    fn creating_and_updating() {
+        let base = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "1"}});
+        let out = creates(
+            "v1/configmaps",
+            &base,
+            &[
+                json!({"data": {"a/b": "", "": "", ".": "", "..": "", "..a": ""}}),
+                json!({"binaryData": {"a": "eA==", "b c": "eA=="}}),
+                json!({"data": {("k".repeat(254)): ""}}),
+            ],
+        );
+        expect![[r#"
+            {"data":{"":"",".":"","..":"","..a":"","a/b":""}}
+                data[]: Invalid value: "": a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')
+                data[.]: Invalid value: ".": must not be '.'
+                data[..]: Invalid value: "..": must not be '..'
+                data[..a]: Invalid value: "..a": must not start with '..'
+                data[a/b]: Invalid value: "a/b": a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')
+            {"binaryData":{"a":"eA==","b c":"eA=="}}
+                data[a]: Invalid value: "a": duplicate of key present in binaryData
+                binaryData[b c]: Invalid value: "b c": a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')
+            {"data":{"k..":""}}
+                data[k..]: Invalid value: "k..": must be no more than 253 characters
+        "#]].assert_eq(&out.replace(&"k".repeat(254), "k.."));
+        let large = json!({"data": {"a": ("x".repeat(1024 * 1024 + 1))}});
+        assert!(
+            creates("v1/configmaps", &base, &[large]).ends_with(": Too long: may not be more than 1048576 bytes\n")
+        );
+        let mut fixed = base;
+        fixed.set("immutable", true);
+        let variants = [
+            json!({"immutable": false, "data": {"a": "2"}}),
+            json!({"binaryData": {"b": "eA=="}}),
+            json!({"metadata": {"labels": {"x": "y"}}}),
+        ];
+        expect![[r#"
+            {"data":{"a":"2"},"immutable":false}
+                immutable: Forbidden: field is immutable when `immutable` is set
+                data: Forbidden: field is immutable when `immutable` is set
+            {"binaryData":{"b":"eA=="}}
+                binaryData: Forbidden: field is immutable when `immutable` is set
+            {"metadata":{"labels":{"x":"y"}}}
+        "#]]
+        .assert_eq(&updates("v1/configmaps", "", &fixed, &variants));
+    }
+}

@@ -107,3 +107,49 @@ fn warnings(object: &Value) -> Vec<String> {
     }
     warnings
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::creates;
+    use expect_test::expect;
+    use pintle_apimachinery::json;
+
+    #[test]
+    fn creating() {
+        let base = json!({"apiVersion": "v1", "kind": "Endpoints"});
+        let subset = |subset: pintle_apimachinery::Value| json!({"subsets": [subset]});
+        let out = creates(
+            "v1/endpoints",
+            &base,
+            &[
+                subset(json!({})),
+                subset(
+                    json!({"addresses": [{"ip": ""}, {"ip": "127.0.0.1"}, {"ip": "169.254.1.1"}, {"ip": "224.0.0.1"},
+                    {"ip": "0.0.0.0"}, {"ip": "1.2.3.04"}, {"ip": "1.2.3.4", "hostname": "A", "nodeName": "N_"}]}),
+                ),
+                subset(json!({"notReadyAddresses": [{"ip": "::1"}], "ports": [{"port": 0}, {"name": "A", "port": 1,
+                    "protocol": "x", "appProtocol": "a b"}]})),
+            ],
+        );
+        expect![[r#"
+            {"subsets":[{}]}
+                subsets[0]: Required value: must specify `addresses` or `notReadyAddresses`
+            {"subsets":[{"addresses":[{"ip":""},{"ip":"127.0.0.1"},{"ip":"169.254.1.1"},{"ip":"224.0.0.1"},{"ip":"0.0.0.0"},{"ip":"1.2.3.04"},{"hostname":"A","ip":"1.2.3.4","nodeName":"N_"}]}]}
+                subsets[0].addresses[0].ip: Invalid value: "": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)
+                subsets[0].addresses[0].ip: Invalid value: "": must be a valid IP address
+                subsets[0].addresses[1].ip: Invalid value: "127.0.0.1": may not be in the loopback range (127.0.0.0/8, ::1/128)
+                subsets[0].addresses[2].ip: Invalid value: "169.254.1.1": may not be in the link-local range (169.254.0.0/16, fe80::/10)
+                subsets[0].addresses[3].ip: Invalid value: "224.0.0.1": may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)
+                subsets[0].addresses[4].ip: Invalid value: "0.0.0.0": may not be unspecified (0.0.0.0)
+                subsets[0].addresses[6].hostname: Invalid value: "A": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')
+                subsets[0].addresses[6].nodeName: Invalid value: "N_": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')
+            {"subsets":[{"notReadyAddresses":[{"ip":"::1"}],"ports":[{"port":0},{"appProtocol":"a b","name":"A","port":1,"protocol":"x"}]}]}
+                subsets[0].notReadyAddresses[0].ip: Invalid value: "::1": may not be in the loopback range (127.0.0.0/8, ::1/128)
+                subsets[0].ports[0].name: Required value
+                subsets[0].ports[0].port: Invalid value: 0: must be between 1 and 65535, inclusive
+                subsets[0].ports[1].name: Invalid value: "A": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')
+                subsets[0].ports[1].protocol: Unsupported value: "x": supported values: "SCTP", "TCP", "UDP"
+                subsets[0].ports[1].appProtocol: Invalid value: "a b": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')
+        "#]].assert_eq(&out);
+    }
+}

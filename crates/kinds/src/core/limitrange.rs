@@ -186,3 +186,55 @@ fn go_fixed(number: f64) -> String {
         format!("{number:.6}")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::creates;
+    use expect_test::expect;
+    use pintle_apimachinery::json;
+
+    #[test]
+    fn creating() {
+        let base = json!({"apiVersion": "v1", "kind": "LimitRange"});
+        let limit = |limit: pintle_apimachinery::Value| json!({"spec": {"limits": [limit]}});
+        let out = creates(
+            "v1/limitranges",
+            &base,
+            &[
+                limit(json!({"type": "Container", "max": {"cpu": "1"}, "min": {"cpu": "2"}, "default": {"cpu": "3"},
+                    "defaultRequest": {"cpu": "4"}, "maxLimitRequestRatio": {"cpu": "500m"}})),
+                limit(json!({"type": "Pod", "default": {"cpu": "1"}, "defaultRequest": {"cpu": "1"}})),
+                limit(json!({"type": "PersistentVolumeClaim"})),
+                limit(json!({"type": "", "max": {"x": "1"}})),
+                limit(json!({"type": "Container", "min": {"memory": "1Gi"}, "max": {"memory": "2Gi"},
+                    "maxLimitRequestRatio": {"memory": "3"}})),
+                limit(json!({"type": "Container", "max": {"example.com/x": "1"}, "default": {"example.com/x": "2"}})),
+                json!({"spec": {"limits": [{"type": "Pod", "max": {"cpu": "1"}}, {"type": "Pod", "max": {"cpu": "1"}}]}}),
+            ],
+        );
+        expect![[r#"
+            {"spec":{"limits":[{"default":{"cpu":"3"},"defaultRequest":{"cpu":"4"},"max":{"cpu":"1"},"maxLimitRequestRatio":{"cpu":"500m"},"min":{"cpu":"2"},"type":"Container"}]}}
+                spec.limits[0].min[cpu]: Invalid value: "2": min value 2 is greater than max value 1
+                spec.limits[0].defaultRequest[cpu]: Invalid value: "4": default request value 4 is greater than max value 1
+                spec.limits[0].defaultRequest[cpu]: Invalid value: "4": default request value 4 is greater than default limit value 3
+                spec.limits[0].default[cpu]: Invalid value: "1": default value 3 is greater than max value 1
+                spec.limits[0].maxLimitRequestRatio[cpu]: Invalid value: "500m": ratio 500m is less than 1
+            {"spec":{"limits":[{"default":{"cpu":"1"},"defaultRequest":{"cpu":"1"},"type":"Pod"}]}}
+                spec.limits[0].default: Forbidden: may not be specified when `type` is 'Pod'
+                spec.limits[0].defaultRequest: Forbidden: may not be specified when `type` is 'Pod'
+            {"spec":{"limits":[{"type":"PersistentVolumeClaim"}]}}
+                spec.limits[0].limits: Required value: either minimum or maximum storage value is required, but neither was provided
+            {"spec":{"limits":[{"max":{"x":"1"},"type":""}]}}
+                spec.limits[0].type: Invalid value: "": name part must be non-empty
+                spec.limits[0].type: Invalid value: "": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')
+                spec.limits[0].max[x]: Invalid value: "x": must be a standard resource type or fully qualified
+            {"spec":{"limits":[{"max":{"memory":"2Gi"},"maxLimitRequestRatio":{"memory":"3"},"min":{"memory":"1Gi"},"type":"Container"}]}}
+                spec.limits[0].maxLimitRequestRatio[memory]: Invalid value: "3": ratio 3 is greater than max/min = 2.000000
+            {"spec":{"limits":[{"default":{"example.com/x":"2"},"max":{"example.com/x":"1"},"type":"Container"}]}}
+                spec.limits[0].defaultRequest[example.com/x]: Invalid value: "2": default request value 2 is greater than max value 1
+                spec.limits[0].default[example.com/x]: Invalid value: "1": default value 2 is greater than max value 1
+            {"spec":{"limits":[{"max":{"cpu":"1"},"type":"Pod"},{"max":{"cpu":"1"},"type":"Pod"}]}}
+                spec.limits[1].type: Duplicate value: "Pod"
+        "#]].assert_eq(&out);
+    }
+}

@@ -156,3 +156,49 @@ fn validate_status_update(_: RequestInfo<'_>, object: &Value, _: &Value) -> Erro
     // upstream spells the field so
     vec![FieldError::invalid(&Path::new("status").child("Phase"), found, rule)]
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{creates, updates};
+    use expect_test::expect;
+    use pintle_apimachinery::json;
+
+    #[test]
+    fn finalizers_and_phase() {
+        let base = json!({"apiVersion": "v1", "kind": "Namespace"});
+        let out = creates(
+            "v1/namespaces",
+            &base,
+            &[json!({}), json!({"spec": {"finalizers": ["x", "example.com/ok", "kubernetes"]}})],
+        );
+        expect![[r#"
+            {}
+            {"spec":{"finalizers":["x","example.com/ok","kubernetes"]}}
+                spec.finalizers: Invalid value: "x": name is neither a standard finalizer name nor is it fully qualified
+        "#]]
+        .assert_eq(&out);
+        let mut old = base;
+        old.set("spec", json!({"finalizers": ["kubernetes"]}));
+        old.set("status", json!({"phase": "Active"}));
+        let variants = [
+            json!({"spec": {"finalizers": ["x"]}}),
+            json!({"spec": {"finalizers": []}, "status": {"phase": "Terminating"}}),
+        ];
+        expect![[r#"
+            {"spec":{"finalizers":["x"]}}
+            {"spec":{"finalizers":[]},"status":{"phase":"Terminating"}}
+        "#]]
+        .assert_eq(&updates("v1/namespaces", "", &old, &variants));
+        expect![[r#"
+            {"spec":{"finalizers":["x"]}}
+                spec.finalizers[0]: Invalid value: "x": name is neither a standard finalizer name nor is it fully qualified
+            {"spec":{"finalizers":[]},"status":{"phase":"Terminating"}}
+        "#]].assert_eq(&updates("v1/namespaces", "finalize", &old, &variants));
+        expect![[r#"
+            {"spec":{"finalizers":["x"]}}
+            {"spec":{"finalizers":[]},"status":{"phase":"Terminating"}}
+                status.Phase: Invalid value: "Terminating": may only be 'Active' if `deletionTimestamp` is empty
+        "#]]
+        .assert_eq(&updates("v1/namespaces", "status", &old, &variants));
+    }
+}

@@ -328,3 +328,77 @@ fn warnings(object: &Value) -> Vec<String> {
     }
     warnings
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{creates, updates};
+    use expect_test::expect;
+    use pintle_apimachinery::json;
+
+    #[test]
+    fn creating_and_updating() {
+        let base = json!({"apiVersion": "v1", "kind": "Node"});
+        let out = creates(
+            "v1/nodes",
+            &base,
+            &[
+                json!({"spec": {"podCIDRs": ["10.0.0.0/24", "10.0.1.0/24"], "podCIDR": "10.0.0.0/24"}}),
+                json!({"spec": {"podCIDRs": ["x"]}}),
+                json!({"spec": {"taints": [{"key": "", "effect": "x"}, {"key": "a", "value": "!", "effect": "NoSchedule"},
+                    {"key": "a", "effect": "NoSchedule"}, {"key": "b"}]}}),
+                json!({"spec": {"configSource": {}}}),
+                json!({"status": {"capacity": {"cpu": "-1"}}}),
+                json!({"metadata": {"annotations": {(super::AVOID_ANNOTATION): "{"}}}),
+                json!({"metadata": {"annotations": {(super::AVOID_ANNOTATION): "{\"preferAvoidPods\":[{}]}"}}}),
+            ],
+        );
+        expect![[r#"
+            {"spec":{"podCIDR":"10.0.0.0/24","podCIDRs":["10.0.0.0/24","10.0.1.0/24"]}}
+                spec.podCIDRs: Invalid value: ["10.0.0.0/24","10.0.1.0/24"]: may specify no more than one CIDR for each IP family
+            {"spec":{"podCIDRs":["x"]}}
+                spec.podCIDRs[0]: Invalid value: "x": must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)
+            {"spec":{"taints":[{"effect":"x","key":""},{"effect":"NoSchedule","key":"a","value":"!"},{"effect":"NoSchedule","key":"a"},{"key":"b"}]}}
+                metadata.taints[0].key: Invalid value: "": name part must be non-empty
+                metadata.taints[0].key: Invalid value: "": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')
+                metadata.taints[0].effect: Unsupported value: "x": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"
+                metadata.taints[1].value: Invalid value: "!": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')
+                metadata.taints[2]: Duplicate value: {"Key":"a","Value":"","Effect":"NoSchedule","TimeAdded":null}: taints must be unique by key and effect pair
+                metadata.taints[3].effect: Required value
+            {"spec":{"configSource":{}}}
+            {"status":{"capacity":{"cpu":"-1"}}}
+                status.capacity.cpu: Invalid value: "-1": must be greater than or equal to 0
+                status.allocatable.cpu: Invalid value: "-1": must be greater than or equal to 0
+            {"metadata":{"annotations":{"scheduler.alpha.kubernetes.io/preferAvoidPods":"{"}}}
+                metadata.annotations.AvoidPods: Invalid value: "scheduler.alpha.kubernetes.io/preferAvoidPods": unexpected end of JSON input
+            {"metadata":{"annotations":{"scheduler.alpha.kubernetes.io/preferAvoidPods":"{\"preferAvoidPods\":[{}]}"}}}
+                metadata.annotations.scheduler.alpha.kubernetes.io/preferAvoidPods[0].PodSignature: Required value
+        "#]].assert_eq(&out);
+        let mut old = base;
+        old.set("spec", json!({"podCIDR": "10.0.0.0/24", "podCIDRs": ["10.0.0.0/24"], "providerID": "a"}));
+        old.set("status", json!({"capacity": {"cpu": "1"}}));
+        let variants = [
+            json!({"spec": {"unschedulable": true, "taints": [{"key": "a", "effect": "NoExecute"}]}}),
+            json!({"spec": {"providerID": "b"}}),
+            json!({"spec": {"podCIDR": "10.0.1.0/24", "podCIDRs": ["10.0.1.0/24"]}}),
+        ];
+        expect![[r#"
+            {"spec":{"taints":[{"effect":"NoExecute","key":"a"}],"unschedulable":true}}
+            {"spec":{"providerID":"b"}}
+                spec.providerID: Forbidden: node updates may not change providerID except from "" to valid
+            {"spec":{"podCIDR":"10.0.1.0/24","podCIDRs":["10.0.1.0/24"]}}
+                spec.podCIDRs: Forbidden: node updates may not change podCIDR except from "" to valid
+        "#]]
+        .assert_eq(&updates("v1/nodes", "", &old, &variants));
+        let variants = [
+            json!({"status": {"capacity": {"cpu": "-1", "example.com/x": "1500m"}}}),
+            json!({"spec": {"unschedulable": true}, "status": {"phase": "Running"}}),
+        ];
+        expect![[r#"
+            {"status":{"capacity":{"cpu":"-1","example.com/x":"1500m"}}}
+                status.capacity.cpu: Invalid value: "-1": must be greater than or equal to 0
+                status.capacity.example.com/x: Invalid value: "1500m": must be an integer
+            {"spec":{"unschedulable":true},"status":{"phase":"Running"}}
+        "#]]
+        .assert_eq(&updates("v1/nodes", "status", &old, &variants));
+    }
+}

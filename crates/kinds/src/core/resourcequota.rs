@@ -210,3 +210,69 @@ fn validate_scope_selector(spec: &At<'_>, errors: &mut ErrorList) {
         errors.push(show_list(&scopes, "conflicting scopes"));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{creates, updates};
+    use expect_test::expect;
+    use pintle_apimachinery::json;
+
+    #[test]
+    fn creating_and_updating() {
+        let base = json!({"apiVersion": "v1", "kind": "ResourceQuota", "spec": {"hard": {"pods": "1"}}});
+        let spec = |spec: pintle_apimachinery::Value| json!({"spec": spec});
+        let scope = |scope: pintle_apimachinery::Value| spec(json!({"scopeSelector": {"matchExpressions": [scope]}}));
+        let out = creates(
+            "v1/resourcequotas",
+            &base,
+            &[
+                spec(json!({"hard": {"pods": "-1", "cpu": "100m", "x": "1", "count/deployments.apps": "1500m"}})),
+                spec(json!({"scopes": ["x"]})),
+                spec(json!({"scopes": ["BestEffort", "NotBestEffort"]})),
+                spec(json!({"scopes": ["BestEffort"], "hard": {"requests.cpu": "1"}})),
+                scope(json!({"scopeName": "PriorityClass", "operator": "In"})),
+                scope(json!({"scopeName": "PriorityClass", "operator": "Exists", "values": ["a"]})),
+                scope(json!({"scopeName": "Terminating", "operator": "In", "values": ["a"]})),
+                scope(json!({"scopeName": "x", "operator": "y"})),
+            ],
+        );
+        expect![[r#"
+            {"spec":{"hard":{"count/deployments.apps":"1500m","cpu":"100m","pods":"-1","x":"1"}}}
+                spec.hard[count/deployments.apps]: Invalid value: "1500m": must be an integer
+                spec.hard[pods]: Invalid value: "-1": must be greater than or equal to 0
+                spec.hard[x]: Invalid value: "x": must be a standard resource type or fully qualified
+                spec.hard[x]: Invalid value: "x": must be a standard resource for quota
+            {"spec":{"scopes":["x"]}}
+                spec.scopes: Invalid value: ["x"]: unsupported scope
+            {"spec":{"scopes":["BestEffort","NotBestEffort"]}}
+                spec.scopes: Invalid value: ["BestEffort","NotBestEffort"]: conflicting scopes
+            {"spec":{"hard":{"requests.cpu":"1"},"scopes":["BestEffort"]}}
+                spec.scopes: Invalid value: ["BestEffort"]: unsupported scope applied to resource
+            {"spec":{"scopeSelector":{"matchExpressions":[{"operator":"In","scopeName":"PriorityClass"}]}}}
+                spec.scopeSelector.matchExpressions.values: Required value: must be at least one value when `operator` is 'In' or 'NotIn' for scope selector
+            {"spec":{"scopeSelector":{"matchExpressions":[{"operator":"Exists","scopeName":"PriorityClass","values":["a"]}]}}}
+                spec.scopeSelector.matchExpressions.values: Invalid value: ["a"]: must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector
+            {"spec":{"scopeSelector":{"matchExpressions":[{"operator":"In","scopeName":"Terminating","values":["a"]}]}}}
+                spec.scopeSelector.matchExpressions.operator: Invalid value: "In": must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity
+            {"spec":{"scopeSelector":{"matchExpressions":[{"operator":"y","scopeName":"x"}]}}}
+                spec.scopeSelector.matchExpressions.scopeName: Invalid value: "x": unsupported scope
+                spec.scopeSelector.matchExpressions.operator: Invalid value: "y": not a valid selector operator
+        "#]].assert_eq(&out);
+        let mut old = base;
+        old["spec"].set("scopes", json!(["BestEffort"]));
+        let variants = [spec(json!({"scopes": ["NotBestEffort"]})), spec(json!({"hard": {"pods": "7"}}))];
+        expect![[r#"
+            {"spec":{"scopes":["NotBestEffort"]}}
+                spec.scopes: Invalid value: ["NotBestEffort"]: field is immutable
+            {"spec":{"hard":{"pods":"7"}}}
+        "#]]
+        .assert_eq(&updates("v1/resourcequotas", "", &old, &variants));
+        let status = json!({"status": {"hard": {"pods": "-1"}, "used": {"pods": "-2"}}});
+        expect![[r#"
+            {"status":{"hard":{"pods":"-1"},"used":{"pods":"-2"}}}
+                status.hard[pods]: Invalid value: "-1": must be greater than or equal to 0
+                status.used[pods]: Invalid value: "-2": must be greater than or equal to 0
+        "#]]
+        .assert_eq(&updates("v1/resourcequotas", "status", &old, &[status]));
+    }
+}

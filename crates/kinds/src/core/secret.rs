@@ -132,3 +132,66 @@ fn warnings(object: &Value) -> Vec<String> {
     let bytes = |key: &str| STANDARD.decode(object["data"][key].str_or_empty()).unwrap_or_default();
     tls::key_pair_fault(&bytes("tls.crt"), &bytes("tls.key")).into_iter().collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{creates, updates};
+    use expect_test::expect;
+    use pintle_apimachinery::json;
+
+    #[test]
+    fn creating_and_updating() {
+        let base = json!({"apiVersion": "v1", "kind": "Secret", "data": {"a": "eA=="}});
+        let out = creates(
+            "v1/secrets",
+            &base,
+            &[
+                json!({"stringData": {"b c": "x"}, "type": ""}),
+                json!({"type": "kubernetes.io/service-account-token"}),
+                json!({"type": "kubernetes.io/dockercfg"}),
+                json!({"type": "kubernetes.io/dockercfg", "stringData": {".dockercfg": "x"}}),
+                json!({"type": "kubernetes.io/dockerconfigjson"}),
+                json!({"type": "kubernetes.io/dockerconfigjson", "stringData": {".dockerconfigjson": "{}"}}),
+                json!({"type": "kubernetes.io/basic-auth"}),
+                json!({"type": "kubernetes.io/ssh-auth"}),
+                json!({"type": "kubernetes.io/tls"}),
+                json!({"type": "kubernetes.io/tls", "stringData": {"tls.crt": "x", "tls.key": "y"}}),
+            ],
+        );
+        expect![[r#"
+            {"stringData":{"b c":"x"},"type":""}
+                data[b c]: Invalid value: "b c": a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')
+            {"type":"kubernetes.io/service-account-token"}
+                metadata.annotations[kubernetes.io/service-account.name]: Required value
+            {"type":"kubernetes.io/dockercfg"}
+                data[.dockercfg]: Required value
+            {"stringData":{".dockercfg":"x"},"type":"kubernetes.io/dockercfg"}
+                data[.dockercfg]: Invalid value: "<secret contents redacted>": invalid character 'x' looking for beginning of value
+            {"type":"kubernetes.io/dockerconfigjson"}
+                data[.dockerconfigjson]: Required value
+            {"stringData":{".dockerconfigjson":"{}"},"type":"kubernetes.io/dockerconfigjson"}
+            {"type":"kubernetes.io/basic-auth"}
+                data[username]: Required value
+                data[password]: Required value
+            {"type":"kubernetes.io/ssh-auth"}
+                data[ssh-privatekey]: Required value
+            {"type":"kubernetes.io/tls"}
+                data[tls.crt]: Required value
+                data[tls.key]: Required value
+            {"stringData":{"tls.crt":"x","tls.key":"y"},"type":"kubernetes.io/tls"}
+                warning: tls: failed to find any PEM data in certificate input
+        "#]].assert_eq(&out);
+        let mut fixed = base;
+        fixed.set("immutable", true);
+        let variants = [json!({"type": "x"}), json!({"immutable": null}), json!({"stringData": {"a": "z"}})];
+        expect![[r#"
+            {"type":"x"}
+                type: Invalid value: "x": field is immutable
+            {"immutable":null}
+                immutable: Forbidden: field is immutable when `immutable` is set
+            {"stringData":{"a":"z"}}
+                data: Forbidden: field is immutable when `immutable` is set
+        "#]]
+        .assert_eq(&updates("v1/secrets", "", &fixed, &variants));
+    }
+}

@@ -276,3 +276,96 @@ pub(super) fn validate_reference(reference: &At<'_>, errors: &mut ErrorList) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{creates, updates};
+    use expect_test::expect;
+    use pintle_apimachinery::json;
+
+    #[test]
+    fn creating_and_updating() {
+        let base = json!({"apiVersion": "networking.k8s.io/v1", "kind": "Ingress"});
+        let backend = json!({"service": {"name": "s", "port": {"number": 80}}});
+        let spec = |spec: pintle_apimachinery::Value| json!({"spec": spec});
+        let path = |change: pintle_apimachinery::Value| {
+            let mut path = json!({"path": "/a", "pathType": "Prefix", "backend": backend.clone()});
+            change.entries().for_each(|(key, member)| path.set(key, member.clone()));
+            json!({"spec": {"rules": [{"host": "example.com", "http": {"paths": [path]}}]}})
+        };
+        let of = "networking.k8s.io/v1/ingresses";
+        let out = creates(
+            of,
+            &base,
+            &[
+                json!({}),
+                spec(json!({"defaultBackend": {}})),
+                spec(
+                    json!({"defaultBackend": {"service": {"name": "A", "port": {}}, "resource": {"kind": "", "name": ""}}}),
+                ),
+                spec(json!({"defaultBackend": {"service": {"name": "s", "port": {"name": "A", "number": 70000}}}})),
+                spec(json!({"rules": [{"host": "1.2.3.4"}, {"host": "*.A"}, {"host": "A"}, {"http": {"paths": []}}]})),
+                spec(json!({"defaultBackend": backend.clone(), "tls": [{"hosts": ["A"], "secretName": "B"}],
+                    "ingressClassName": "C"})),
+                path(json!({})),
+                path(json!({"pathType": null})),
+                path(json!({"pathType": "x"})),
+                path(json!({"path": ""})),
+                path(json!({"path": "a//b/./../%2f"})),
+                path(json!({"backend": {"resource": {"apiGroup": "A", "kind": "k/", "name": "n%"}}})),
+                json!({"metadata": {"annotations": {(super::CLASS_ANNOTATION): "a"}},
+                    "spec": {"defaultBackend": backend.clone(), "ingressClassName": "b"}}),
+                json!({"metadata": {"annotations": {(super::CLASS_ANNOTATION): "a"}},
+                    "spec": {"defaultBackend": backend.clone()}}),
+            ],
+        );
+        expect![[r#"
+            {}
+                spec: Invalid value: null: either `defaultBackend` or `rules` must be specified
+            {"spec":{"defaultBackend":{}}}
+                spec.defaultBackend: Invalid value: "": resource or service backend is required
+            {"spec":{"defaultBackend":{"resource":{"kind":"","name":""},"service":{"name":"A","port":{}}}}}
+                spec.defaultBackend: Invalid value: "": cannot set both resource and service backends
+            {"spec":{"defaultBackend":{"service":{"name":"s","port":{"name":"A","number":70000}}}}}
+                spec.defaultBackend: Invalid value: "": cannot set both port name & port number
+            {"spec":{"rules":[{"host":"1.2.3.4"},{"host":"*.A"},{"host":"A"},{"http":{"paths":[]}}]}}
+                spec.rules[0].host: Invalid value: "1.2.3.4": must be a DNS name, not an IP address
+                spec.rules[1].host: Invalid value: "*.A": a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used for validation is '\*\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')
+                spec.rules[2].host: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')
+                spec.rules[3].http.paths: Required value
+            {"spec":{"defaultBackend":{"service":{"name":"s","port":{"number":80}}},"ingressClassName":"C","tls":[{"hosts":["A"],"secretName":"B"}]}}
+                spec.tls[0].hosts[0]: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')
+                spec.tls[0].secretName: Invalid value: "B": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')
+                spec.ingressClassName: Invalid value: "C": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')
+            {"spec":{"rules":[{"host":"example.com","http":{"paths":[{"backend":{"service":{"name":"s","port":{"number":80}}},"path":"/a","pathType":"Prefix"}]}}]}}
+            {"spec":{"rules":[{"host":"example.com","http":{"paths":[{"backend":{"service":{"name":"s","port":{"number":80}}},"path":"/a","pathType":null}]}}]}}
+                spec.rules[0].http.paths[0].pathType: Required value: pathType must be specified
+            {"spec":{"rules":[{"host":"example.com","http":{"paths":[{"backend":{"service":{"name":"s","port":{"number":80}}},"path":"/a","pathType":"x"}]}}]}}
+                spec.rules[0].http.paths[0].pathType: Unsupported value: "x": supported values: "Exact", "ImplementationSpecific", "Prefix"
+            {"spec":{"rules":[{"host":"example.com","http":{"paths":[{"backend":{"service":{"name":"s","port":{"number":80}}},"path":"","pathType":"Prefix"}]}}]}}
+                spec.rules[0].http.paths[0].path: Invalid value: "": must be an absolute path
+            {"spec":{"rules":[{"host":"example.com","http":{"paths":[{"backend":{"service":{"name":"s","port":{"number":80}}},"path":"a//b/./../%2f","pathType":"Prefix"}]}}]}}
+                spec.rules[0].http.paths[0].path: Invalid value: "a//b/./../%2f": must be an absolute path
+                spec.rules[0].http.paths[0].path: Invalid value: "a//b/./../%2f": must not contain '//'
+                spec.rules[0].http.paths[0].path: Invalid value: "a//b/./../%2f": must not contain '/./'
+                spec.rules[0].http.paths[0].path: Invalid value: "a//b/./../%2f": must not contain '/../'
+                spec.rules[0].http.paths[0].path: Invalid value: "a//b/./../%2f": must not contain '%2f'
+            {"spec":{"rules":[{"host":"example.com","http":{"paths":[{"backend":{"resource":{"apiGroup":"A","kind":"k/","name":"n%"}},"path":"/a","pathType":"Prefix"}]}}]}}
+                spec.rules[0].http.paths[0].backend.resource.apiGroup: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')
+                spec.rules[0].http.paths[0].backend.resource.kind: Invalid value: "k/": may not contain '/'
+                spec.rules[0].http.paths[0].backend.resource.name: Invalid value: "n%": may not contain '%'
+            {"metadata":{"annotations":{"kubernetes.io/ingress.class":"a"}},"spec":{"defaultBackend":{"service":{"name":"s","port":{"number":80}}},"ingressClassName":"b"}}
+                annotations.kubernetes.io/ingress.class: Invalid value: "a": must match `ingressClassName` when both are specified
+            {"metadata":{"annotations":{"kubernetes.io/ingress.class":"a"}},"spec":{"defaultBackend":{"service":{"name":"s","port":{"number":80}}}}}
+                warning: annotation "kubernetes.io/ingress.class" is deprecated, please use 'spec.ingressClassName' instead
+        "#]].assert_eq(&out);
+        let status = json!({"status": {"loadBalancer": {"ingress": [{"ip": "01.2.3.4"}, {"ip": "x"}, {"hostname": "A"},
+            {"hostname": "1.2.3.4"}]}}});
+        expect![[r#"
+            {"status":{"loadBalancer":{"ingress":[{"ip":"01.2.3.4"},{"ip":"x"},{"hostname":"A"},{"hostname":"1.2.3.4"}]}}}
+                status.loadBalancer.ingress[1].ip: Invalid value: "x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)
+                status.loadBalancer.ingress[2].hostname: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')
+                status.loadBalancer.ingress[3].hostname: Invalid value: "1.2.3.4": must be a DNS name, not an IP address
+        "#]].assert_eq(&updates(of, "status", &base, &[status]));
+    }
+}

@@ -68,3 +68,57 @@ fn validate(spec: &At<'_>, errors: &mut ErrorList) {
         _ => one_of(&scope, &["Cluster", "Namespace"], errors),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{creates, updates};
+    use expect_test::expect;
+    use pintle_apimachinery::json;
+
+    #[test]
+    fn creating_and_updating() {
+        let base = json!({
+            "apiVersion": "networking.k8s.io/v1", "kind": "IngressClass", "spec": {"controller": "example.com/c"}
+        });
+        let parameters = |it: pintle_apimachinery::Value| json!({"spec": {"parameters": it}});
+        let of = "networking.k8s.io/v1/ingressclasses";
+        let out = creates(
+            of,
+            &base,
+            &[
+                json!({"spec": {"controller": ""}}),
+                json!({"spec": {"controller": "x"}}),
+                json!({"spec": {"controller": "A/b c"}}),
+                parameters(json!({})),
+                parameters(json!({"apiGroup": "A", "kind": "k", "name": "n", "scope": "Namespace"})),
+                parameters(json!({"kind": "k", "name": "n", "scope": "Cluster", "namespace": "x"})),
+                parameters(json!({"kind": "k", "name": "n", "scope": "x"})),
+            ],
+        );
+        expect![[r#"
+            {"spec":{"controller":""}}
+                spec.controller: Required value
+            {"spec":{"controller":"x"}}
+                spec.controller: Invalid value: "x": must be a domain-prefixed path (such as "acme.io/foo")
+            {"spec":{"controller":"A/b c"}}
+                spec.controller: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')
+                spec.controller: Invalid value: "b c": Invalid path (regex used for validation is '[A-Za-z0-9/\-._~%!$&'()*+,;=:]+')
+            {"spec":{"parameters":{}}}
+                spec.parameters.kind: Required value
+                spec.parameters.name: Required value
+            {"spec":{"parameters":{"apiGroup":"A","kind":"k","name":"n","scope":"Namespace"}}}
+                spec.parameters.apiGroup: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')
+                spec.parameters.namespace: Required value: `parameters.scope` is set to 'Namespace'
+            {"spec":{"parameters":{"kind":"k","name":"n","namespace":"x","scope":"Cluster"}}}
+                spec.parameters.namespace: Forbidden: `parameters.scope` is set to 'Cluster'
+            {"spec":{"parameters":{"kind":"k","name":"n","scope":"x"}}}
+                spec.parameters.scope: Unsupported value: "x": supported values: "Cluster", "Namespace"
+        "#]].assert_eq(&out);
+        let change = json!({"spec": {"controller": "example.com/d"}});
+        expect![[r#"
+            {"spec":{"controller":"example.com/d"}}
+                spec.controller: Invalid value: "example.com/d": field is immutable
+        "#]]
+        .assert_eq(&updates(of, "", &base, &[change]));
+    }
+}

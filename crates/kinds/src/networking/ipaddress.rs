@@ -55,3 +55,43 @@ fn validate(spec: &At<'_>, errors: &mut ErrorList) {
         path_segment(&namespace, errors);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{creates, updates};
+    use expect_test::expect;
+    use pintle_apimachinery::json;
+
+    #[test]
+    fn creating_and_updating() {
+        let base = json!({
+            "apiVersion": "networking.k8s.io/v1", "kind": "IPAddress", "metadata": {"name": "1.2.3.4"},
+            "spec": {"parentRef": {"resource": "services", "name": "s", "namespace": "n"}}
+        });
+        let of = "networking.k8s.io/v1/ipaddresses";
+        let out = creates(
+            of,
+            &base,
+            &[
+                json!({}),
+                json!({"spec": {"parentRef": null}}),
+                json!({"spec": {"parentRef": {"group": "A", "resource": "", "name": "a/b", "namespace": "a/b"}}}),
+            ],
+        );
+        expect![[r#"
+            {}
+            {"spec":{"parentRef":null}}
+                spec.parentRef: Required value
+            {"spec":{"parentRef":{"group":"A","name":"a/b","namespace":"a/b","resource":""}}}
+                spec.parentRef.group: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')
+                spec.parentRef.resource: Required value
+                spec.parentRef.name: Invalid value: "a/b": may not contain '/'
+                spec.parentRef.namespace: Invalid value: "a/b": may not contain '/'
+        "#]].assert_eq(&out);
+        let change = json!({"spec": {"parentRef": {"name": "t"}}});
+        expect![[r#"
+            {"spec":{"parentRef":{"name":"t"}}}
+                spec.parentRef: Invalid value: {"Group":"","Resource":"services","Namespace":"n","Name":"t"}: field is immutable
+        "#]].assert_eq(&updates(of, "", &base, &[change]));
+    }
+}

@@ -184,3 +184,65 @@ fn warnings(object: &Value) -> Vec<String> {
     }
     warnings
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::creates;
+    use expect_test::expect;
+    use pintle_apimachinery::json;
+
+    #[test]
+    fn creating() {
+        let base = json!({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "spec": {"podSelector": {}}});
+        let peer = |peer: pintle_apimachinery::Value| json!({"spec": {"ingress": [{"from": [peer]}]}});
+        let port = |port: pintle_apimachinery::Value| json!({"spec": {"egress": [{"ports": [port]}]}});
+        let out = creates(
+            "networking.k8s.io/v1/networkpolicies",
+            &base,
+            &[
+                json!({}),
+                json!({"spec": {"podSelector": {"matchLabels": {"a": "!"}}, "policyTypes": ["x"]}}),
+                json!({"spec": {"policyTypes": ["Ingress", "Egress", "Ingress"]}}),
+                peer(json!({})),
+                peer(json!({"podSelector": {}, "ipBlock": {"cidr": "1.2.3.0/24"}})),
+                peer(json!({"ipBlock": {"cidr": ""}})),
+                peer(json!({"ipBlock": {"cidr": "1.2.3.4/24", "except": ["1.2.4.0/24", "1.2.3.0/24", "x"]}})),
+                port(json!({"port": 0})),
+                port(json!({"port": "A_"})),
+                port(json!({"protocol": "x", "port": 5, "endPort": 4})),
+                port(json!({"endPort": 4})),
+                port(json!({"port": "http", "endPort": 4})),
+            ],
+        );
+        expect![[r#"
+            {}
+            {"spec":{"podSelector":{"matchLabels":{"a":"!"}},"policyTypes":["x"]}}
+                spec.podSelector.matchLabels: Invalid value: "!": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')
+                spec.policyTypes[0]: Unsupported value: "x": supported values: "Ingress", "Egress"
+            {"spec":{"policyTypes":["Ingress","Egress","Ingress"]}}
+                spec.policyTypes: Invalid value: ["Ingress","Egress","Ingress"]: may not specify more than two policyTypes
+            {"spec":{"ingress":[{"from":[{}]}]}}
+                spec.ingress[0].from[0]: Required value: must specify a peer
+            {"spec":{"ingress":[{"from":[{"ipBlock":{"cidr":"1.2.3.0/24"},"podSelector":{}}]}]}}
+                spec.ingress[0].from[0]: Forbidden: may not specify both ipBlock and another peer
+            {"spec":{"ingress":[{"from":[{"ipBlock":{"cidr":""}}]}]}}
+                spec.ingress[0].from[0].ipBlock.cidr: Required value
+            {"spec":{"ingress":[{"from":[{"ipBlock":{"cidr":"1.2.3.4/24","except":["1.2.4.0/24","1.2.3.0/24","x"]}}]}]}}
+                spec.ingress[0].from[0].ipBlock.except[0]: Invalid value: "1.2.4.0/24": must be a strict subset of `cidr`
+                spec.ingress[0].from[0].ipBlock.except[1]: Invalid value: "1.2.3.0/24": must be a strict subset of `cidr`
+                spec.ingress[0].from[0].ipBlock.except[2]: Invalid value: "x": must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)
+            {"spec":{"egress":[{"ports":[{"port":0}]}]}}
+                spec.egress[0].ports[0].port: Invalid value: 0: must be between 1 and 65535, inclusive
+            {"spec":{"egress":[{"ports":[{"port":"A_"}]}]}}
+                spec.egress[0].ports[0].port: Invalid value: "A_": must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)
+                spec.egress[0].ports[0].port: Invalid value: "A_": must contain at least one letter (a-z)
+            {"spec":{"egress":[{"ports":[{"endPort":4,"port":5,"protocol":"x"}]}]}}
+                spec.egress[0].ports[0].protocol: Unsupported value: "x": supported values: "TCP", "UDP", "SCTP"
+                spec.egress[0].ports[0].endPort: Invalid value: 5: must be greater than or equal to `port`
+            {"spec":{"egress":[{"ports":[{"endPort":4}]}]}}
+                spec.egress[0].ports[0].endPort: Invalid value: 4: may not be specified when `port` is not specified
+            {"spec":{"egress":[{"ports":[{"endPort":4,"port":"http"}]}]}}
+                spec.egress[0].ports[0].endPort: Invalid value: 4: may not be specified when `port` is non-numeric
+        "#]].assert_eq(&out);
+    }
+}

@@ -81,3 +81,50 @@ fn validate(spec: &At<'_>, errors: &mut ErrorList) {
         _ => errors.push(show(&cidrs, spec.value(), "networking/v1.ServiceCIDRSpec", "may only hold up to 2 values")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{creates, updates};
+    use expect_test::expect;
+    use pintle_apimachinery::json;
+
+    #[test]
+    fn creating_and_updating() {
+        let base = json!({
+            "apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR", "spec": {"cidrs": ["10.0.0.0/24"]}
+        });
+        let cidrs = |cidrs: pintle_apimachinery::Value| json!({"spec": {"cidrs": cidrs}});
+        let of = "networking.k8s.io/v1/servicecidrs";
+        let out = creates(
+            of,
+            &base,
+            &[
+                cidrs(json!([])),
+                cidrs(json!(["10.0.0.0/24", "10.0.1.0/24", "::/64"])),
+                cidrs(json!(["10.0.0.0/24", "10.0.1.0/24"])),
+                cidrs(json!(["10.0.0.1/24"])),
+                cidrs(json!(["x", "2001:DB8::/64"])),
+            ],
+        );
+        expect![[r#"
+            {"spec":{"cidrs":[]}}
+                spec.cidrs: Required value: at least one CIDR required
+            {"spec":{"cidrs":["10.0.0.0/24","10.0.1.0/24","::/64"]}}
+                spec.cidrs: Invalid value: {"CIDRs":["10.0.0.0/24","10.0.1.0/24","::/64"]}: may only hold up to 2 values
+            {"spec":{"cidrs":["10.0.0.0/24","10.0.1.0/24"]}}
+                spec.cidrs: Invalid value: ["10.0.0.0/24","10.0.1.0/24"]: may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64
+            {"spec":{"cidrs":["10.0.0.1/24"]}}
+                spec.cidrs[0]: Invalid value: "10.0.0.1/24": must not have bits set beyond the prefix length
+            {"spec":{"cidrs":["x","2001:DB8::/64"]}}
+                spec.cidrs[0]: Invalid value: "x": must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)
+                spec.cidrs[1]: Invalid value: "2001:DB8::/64": must be in canonical form ("2001:db8::/64")
+        "#]].assert_eq(&out);
+        let variants = [cidrs(json!(["10.0.1.0/24"])), cidrs(json!(["10.0.0.0/24", "fd00::/64"]))];
+        expect![[r#"
+            {"spec":{"cidrs":["10.0.1.0/24"]}}
+                spec.cidrs[0]: Invalid value: "10.0.1.0/24": field is immutable
+            {"spec":{"cidrs":["10.0.0.0/24","fd00::/64"]}}
+        "#]]
+        .assert_eq(&updates(of, "", &base, &variants));
+    }
+}

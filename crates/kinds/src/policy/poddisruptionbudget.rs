@@ -89,3 +89,53 @@ fn validate_status(_: RequestInfo<'_>, object: &Value, _: &Value) -> ErrorList {
     }
     errors
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{creates, updates};
+    use expect_test::expect;
+    use pintle_apimachinery::json;
+
+    #[test]
+    fn creating_and_updating() {
+        let base = json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "spec": {"minAvailable": 1}});
+        let spec = |spec: pintle_apimachinery::Value| json!({"spec": spec});
+        let of = "policy/v1/poddisruptionbudgets";
+        let out = creates(
+            of,
+            &base,
+            &[
+                spec(json!({"maxUnavailable": 1})),
+                spec(json!({"minAvailable": -1})),
+                spec(json!({"minAvailable": "101%"})),
+                spec(json!({"minAvailable": null, "maxUnavailable": "x"})),
+                spec(json!({"selector": {"matchLabels": {"_": ""}}, "unhealthyPodEvictionPolicy": "x"})),
+            ],
+        );
+        expect![[r#"
+            {"spec":{"maxUnavailable":1}}
+                spec: Invalid value: {"MinAvailable":1,"Selector":null,"MaxUnavailable":1,"UnhealthyPodEvictionPolicy":null}: minAvailable and maxUnavailable cannot be both set
+            {"spec":{"minAvailable":-1}}
+                spec.minAvailable: Invalid value: -1: must be greater than or equal to 0
+            {"spec":{"minAvailable":"101%"}}
+                spec.minAvailable: Invalid value: "101%": must not be greater than 100%
+            {"spec":{"maxUnavailable":"x","minAvailable":null}}
+                spec.maxUnavailable: Invalid value: "x": a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')
+            {"spec":{"selector":{"matchLabels":{"_":""}},"unhealthyPodEvictionPolicy":"x"}}
+                spec.selector.matchLabels: Invalid value: "_": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')
+                spec.unhealthyPodEvictionPolicy: Unsupported value: "x": supported values: "AlwaysAllow", "IfHealthyBudget"
+        "#]].assert_eq(&out);
+        let status = json!({"status": {"disruptionsAllowed": -1, "currentHealthy": -1, "desiredHealthy": -1,
+            "expectedPods": -1, "conditions": [{"type": "a", "status": "x"}]}});
+        expect![[r#"
+            {"status":{"conditions":[{"status":"x","type":"a"}],"currentHealthy":-1,"desiredHealthy":-1,"disruptionsAllowed":-1,"expectedPods":-1}}
+                status.conditions[0].status: Unsupported value: "x": supported values: "False", "True", "Unknown"
+                status.conditions[0].lastTransitionTime: Required value
+                status.conditions[0].reason: Required value
+                status.disruptionsAllowed: Invalid value: -1: must be greater than or equal to 0
+                status.currentHealthy: Invalid value: -1: must be greater than or equal to 0
+                status.desiredHealthy: Invalid value: -1: must be greater than or equal to 0
+                status.expectedPods: Invalid value: -1: must be greater than or equal to 0
+        "#]].assert_eq(&updates(of, "status", &base, &[status]));
+    }
+}

@@ -85,3 +85,50 @@ fn validate_subject(subject: &At<'_>, is_namespaced: bool, errors: &mut ErrorLis
         _ => errors.push(kind.not_supported(&["ServiceAccount", "User", "Group"])),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{creates, updates};
+    use expect_test::expect;
+    use pintle_apimachinery::json;
+
+    #[test]
+    fn creating_and_updating() {
+        let base = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "r"}
+        });
+        let of = "rbac.authorization.k8s.io/v1/rolebindings";
+        let out = creates(
+            of,
+            &base,
+            &[
+                json!({"roleRef": {"apiGroup": "x", "kind": "y", "name": ""}}),
+                json!({"roleRef": {"name": "a/b"}}),
+                json!({"subjects": [{"kind": "ServiceAccount", "name": "A"}, {"kind": "ServiceAccount", "name": "a",
+                    "apiGroup": "x", "namespace": "n"}, {"kind": "User", "name": "", "apiGroup": "x"},
+                    {"kind": "Group", "name": "g", "apiGroup": "x"}, {"kind": "Robot", "name": "r"}]}),
+            ],
+        );
+        expect![[r#"
+            {"roleRef":{"apiGroup":"x","kind":"y","name":""}}
+                roleRef.apiGroup: Unsupported value: "x": supported values: "rbac.authorization.k8s.io"
+                roleRef.kind: Unsupported value: "y": supported values: "Role", "ClusterRole"
+                roleRef.name: Required value
+            {"roleRef":{"name":"a/b"}}
+                roleRef.name: Invalid value: "a/b": may not contain '/'
+            {"subjects":[{"kind":"ServiceAccount","name":"A"},{"apiGroup":"x","kind":"ServiceAccount","name":"a","namespace":"n"},{"apiGroup":"x","kind":"User","name":""},{"apiGroup":"x","kind":"Group","name":"g"},{"kind":"Robot","name":"r"}]}
+                subjects[0].name: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')
+                subjects[1].apiGroup: Unsupported value: "x": supported values: ""
+                subjects[2].name: Required value
+                subjects[2].apiGroup: Unsupported value: "x": supported values: "rbac.authorization.k8s.io"
+                subjects[3].apiGroup: Unsupported value: "x": supported values: "rbac.authorization.k8s.io"
+                subjects[4].kind: Unsupported value: "Robot": supported values: "ServiceAccount", "User", "Group"
+        "#]].assert_eq(&out);
+        let change = json!({"roleRef": {"name": "s"}});
+        expect![[r#"
+            {"roleRef":{"name":"s"}}
+                roleRef: Invalid value: {"APIGroup":"rbac.authorization.k8s.io","Kind":"Role","Name":"s"}: cannot change roleRef
+        "#]].assert_eq(&updates(of, "", &base, &[change]));
+    }
+}

@@ -110,3 +110,54 @@ fn validate_cluster_role(object: &Value, options: SelectorOptions) -> ErrorList 
     }
     errors
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::creates;
+    use expect_test::expect;
+    use pintle_apimachinery::json;
+
+    #[test]
+    fn creating() {
+        let rule = |rule: pintle_apimachinery::Value| json!({"rules": [rule]});
+        let base = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role"});
+        let rules = [
+            rule(json!({})),
+            rule(json!({"verbs": ["get"]})),
+            rule(json!({"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]})),
+            rule(json!({"verbs": ["get"], "apiGroups": [""]})),
+            rule(json!({"verbs": ["get"], "nonResourceURLs": ["/x"]})),
+            rule(json!({"verbs": ["get"], "nonResourceURLs": ["/x"], "resources": ["a"], "apiGroups": ["a"]})),
+        ];
+        expect![[r#"
+            {"rules":[{}]}
+                rules[0].verbs: Required value: verbs must contain at least one value
+                rules[0].apiGroups: Required value: resource rules must supply at least one api group
+                rules[0].resources: Required value: resource rules must supply at least one resource
+            {"rules":[{"verbs":["get"]}]}
+                rules[0].apiGroups: Required value: resource rules must supply at least one api group
+                rules[0].resources: Required value: resource rules must supply at least one resource
+            {"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}]}
+            {"rules":[{"apiGroups":[""],"verbs":["get"]}]}
+                rules[0].resources: Required value: resource rules must supply at least one resource
+            {"rules":[{"nonResourceURLs":["/x"],"verbs":["get"]}]}
+                rules[0].nonResourceURLs: Invalid value: ["/x"]: namespaced rules cannot apply to non-resource URLs
+            {"rules":[{"apiGroups":["a"],"nonResourceURLs":["/x"],"resources":["a"],"verbs":["get"]}]}
+                rules[0].nonResourceURLs: Invalid value: ["/x"]: namespaced rules cannot apply to non-resource URLs
+                rules[0].nonResourceURLs: Invalid value: ["/x"]: rules cannot apply to both regular resources and non-resource URLs
+        "#]].assert_eq(&creates("rbac.authorization.k8s.io/v1/roles", &base, &rules));
+        let base = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"});
+        let aggregated = json!({"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"a": "!"}}]}});
+        let variants = [rules[4].clone(), rules[5].clone(), json!({"aggregationRule": {}}), aggregated];
+        expect![[r#"
+            {"rules":[{"nonResourceURLs":["/x"],"verbs":["get"]}]}
+            {"rules":[{"apiGroups":["a"],"nonResourceURLs":["/x"],"resources":["a"],"verbs":["get"]}]}
+                rules[0].nonResourceURLs: Invalid value: ["/x"]: rules cannot apply to both regular resources and non-resource URLs
+            {"aggregationRule":{}}
+                aggregationRule.clusterRoleSelectors: Required value: at least one clusterRoleSelector required if aggregationRule is non-nil
+            {"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"a":"!"}}]}}
+                aggregationRule.clusterRoleSelectors[0].matchLabels: Invalid value: "!": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')
+                aggregationRule.clusterRoleSelectors[0]: Invalid value: null: invalid label selector.
+        "#]].assert_eq(&creates("rbac.authorization.k8s.io/v1/clusterroles", &base, &variants));
+    }
+}
