@@ -432,7 +432,7 @@ impl<'t> Parser<'t> {
             }
             (Token::Close, _) => {
                 self.next();
-                Ok(BTreeSet::new())
+                Ok(BTreeSet::from([Str::default()]))
             }
             (_, text) => Err(format!("found '{text}', expected: ',', ')' or identifier")),
         }

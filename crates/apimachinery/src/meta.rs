@@ -134,6 +134,16 @@ pub fn set_annotation(object: &mut Value, key: &str, value: impl Into<Str>) {
     object.make("metadata.annotations").set(key, Value::String(value.into()));
 }
 
+/// Removes an annotation, and the map of annotations when it was the last.
+pub fn remove_annotation(object: &mut Value, key: &str) {
+    if let Some(annotations) = object.at_mut("metadata.annotations") {
+        annotations.remove(key);
+        if annotations.is_empty() {
+            object.remove_at("metadata.annotations");
+        }
+    }
+}
+
 /// Sets a label.
 pub fn set_label(object: &mut Value, key: &str, value: impl Into<Str>) {
     object.make("metadata.labels").set(key, Value::String(value.into()));
@@ -150,6 +160,8 @@ mod tests {
         assert_eq!(pod.gvk().unwrap().to_string(), "/v1, Kind=Pod");
         assert!(add_finalizer(&mut pod, "y") && !add_finalizer(&mut pod, "y"));
         assert!(remove_finalizer(&mut pod, "x") && remove_finalizer(&mut pod, "y") && !remove_finalizer(&mut pod, "y"));
+        set_annotation(&mut pod, "k", "v");
+        remove_annotation(&mut pod, "k");
         set_meta(&mut pod, "uid", "u");
         set_meta(&mut pod, "name", "");
         assert_eq!(pod.to_json_string(), r#"{"apiVersion":"v1","kind":"Pod","metadata":{"uid":"u"}}"#);

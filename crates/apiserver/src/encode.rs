@@ -137,7 +137,9 @@ impl Encoder<'_> {
     fn transformed(&self, object: &Value) -> Value {
         match self.output.form {
             Form::Object => object.clone(),
-            Form::Partial(version) | Form::PartialList(version) => partial(object, version),
+            Form::Partial(version) | Form::PartialList(version) => {
+                self.resource.partial_metadata(object, version.name())
+            }
             Form::Table(version) => {
                 let meta = json!({"resourceVersion": object["metadata"]["resourceVersion"].clone()});
                 let rows = vec![self.row(object, version)];
@@ -217,7 +219,9 @@ impl Encoder<'_> {
                 object.remove("apiVersion");
                 object.remove("kind");
             }
-            Form::Partial(version) | Form::PartialList(version) => object = partial(&object, version),
+            Form::Partial(version) | Form::PartialList(version) => {
+                object = self.resource.partial_metadata(&object, version.name())
+            }
             Form::Table(version) => object = self.row(&object, version),
         }
         pintle_apimachinery::value::write_value(out, &object);

@@ -186,7 +186,10 @@ where
         }
         return reply;
     }
-    let mut reply = if info.is_resource {
+    let mut reply = if info.path.starts_with("//") {
+        // no route begins so
+        reply::page_not_found()
+    } else if info.is_resource {
         resources::serve(&incoming, body, upgrade).await
     } else {
         crate::documents::serve(&incoming, body).await

@@ -2,6 +2,7 @@
 //! kind by name but for subresources that do something of their own, and no back end.
 
 mod body;
+mod component_statuses;
 mod compress;
 mod declared;
 mod discovery;

@@ -9,13 +9,14 @@ use crate::reply::{self, Reply};
 use crate::watch::WatchView;
 use bytes::Bytes;
 use futures_util::StreamExt;
+use http::Method;
 use parking_lot::Mutex;
+use pintle_apimachinery::Status;
 use pintle_apimachinery::status::Result;
-use pintle_apimachinery::{Status, Value};
 use pintle_auth::authz::Attributes;
 use pintle_kinds::table::IncludeObject;
 use pintle_registry::call::MayCreate;
-use pintle_registry::decode::{Body, Expected, Media, decode_as, decode_object};
+use pintle_registry::decode::{Body, Media, decode_delete_options, decode_object};
 use pintle_registry::patch::{Patch, PatchType};
 use pintle_registry::{Answer, Call, DeleteOptions, ListOptions, Resource, Warnings, Written};
 use std::sync::Arc;
@@ -39,6 +40,9 @@ where
     let warnings = Mutex::new(Warnings::default());
     if (info.group.as_str(), info.resource.as_str(), info.subresource.is_empty()) == ("", "endpoints", true) {
         warnings.lock().add("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice");
+    }
+    if let Some(text) = resource.deprecation_warning() {
+        warnings.lock().add(text);
     }
     let served = Request { incoming, resource: &resource, warnings: &warnings };
     let mut answer =
@@ -77,8 +81,15 @@ impl Request<'_> {
         if !self.resource.is_namespaced && !info.namespace.is_empty() && info.resource != "namespaces" {
             return self.out_of_scope();
         }
+        if self.incoming.parts.method == Method::HEAD && !self.resource.is_custom() {
+            // no route of a built-in resource is for heads
+            return Err(Box::new(Status::method_not_allowed()));
+        }
         if !info.subresource.is_empty() {
             if !self.resource.subresources.iter().any(|s| *s == info.subresource) {
+                return Err(self.no_such_subresource());
+            }
+            if info.parts.len() > 3 && info.subresource != "proxy" {
                 return Err(Box::new(Status::not_found_path()));
             }
             return crate::subresources::serve(self, body, upgrade).await;
@@ -93,7 +104,7 @@ impl Request<'_> {
             return Err(Box::new(Status::bad_request(text)));
         }
         if !self.resource.verbs.iter().any(|v| *v == info.verb) {
-            return Err(Box::new(Status::method_not_allowed()));
+            return Err(self.method_refused());
         }
         match info.verb {
             "get" => self.get().await,
@@ -109,6 +120,23 @@ impl Request<'_> {
             "deletecollection" => self.delete_collection(read_body(body).await?).await,
             _ => Err(Box::new(Status::method_not_allowed())),
         }
+    }
+
+    /// 404 for a subresource that is not served: a custom one is answered as if the object were missing.
+    fn no_such_subresource(&self) -> Box<Status> {
+        if self.resource.is_custom() {
+            let name = self.incoming.info.path_name();
+            return Box::new(Status::not_found(self.resource.group_resource(), name));
+        }
+        Box::new(Status::not_found_path())
+    }
+
+    /// 405: built-in resources have no such route, custom ones do not support the verb.
+    pub(crate) fn method_refused(&self) -> Box<Status> {
+        if self.resource.is_custom() {
+            return Box::new(Status::method_not_supported(self.resource.group_resource(), self.incoming.info.verb));
+        }
+        Box::new(Status::method_not_allowed())
     }
 
     /// A path that names a namespace for a resource without, or none for one with: no route of a built-in group has
@@ -205,8 +233,7 @@ impl Request<'_> {
     }
 
     pub(crate) fn include(&self) -> Result<IncludeObject> {
-        IncludeObject::parse(Params::of(self.incoming.query).get("includeObject").unwrap_or_default())
-            .map_err(|why| Box::new(Status::bad_request(why)))
+        include_object(self.incoming)
     }
 
     pub(crate) fn encoder(&self, output: Output) -> Result<Encoder<'_>> {
@@ -339,7 +366,7 @@ impl Request<'_> {
             return options::delete_options(self.incoming.query, None);
         }
         let media = input(self.incoming.content_type(), true)?;
-        let decoded = self.with_call(async |call| decode_delete_options(call, Body { bytes, media })).await?;
+        let decoded = decode_delete_options(Body { bytes, media })?;
         options::delete_options(self.incoming.query, Some(&decoded))
     }
 
@@ -373,10 +400,11 @@ impl Request<'_> {
     }
 }
 
-/// Reads a DeleteOptions body: of `v1`, or of the group that the request is for.
-fn decode_delete_options(call: &Call<'_>, body: Body<'_>) -> Result<Value> {
-    let kind = pintle_apimachinery::GroupVersionKind::new("", "v1", "DeleteOptions");
-    let type_id = pintle_schema::kind("", "v1", "DeleteOptions").map(|k| k.id);
-    let expected = Expected { kind: &kind, type_id };
-    decode_as(call, expected, body, pintle_registry::options::FieldValidation::Ignore)
+/// The `includeObject` of a request for a table.
+///
+/// # Errors
+/// 400 for what it cannot be.
+pub(crate) fn include_object(incoming: &Incoming<'_>) -> Result<IncludeObject> {
+    IncludeObject::parse(Params::of(incoming.query).get("includeObject").unwrap_or_default())
+        .map_err(|why| Box::new(Status::bad_request(why)))
 }

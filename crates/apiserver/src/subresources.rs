@@ -40,7 +40,7 @@ where
         ("token", "create") => request_token(request, read_body(body).await?).await,
         ("binding", "create") => bind(request, read_body(body).await?).await,
         ("eviction", "create") => evict(request, read_body(body).await?).await,
-        _ => Err(Box::new(Status::method_not_allowed())),
+        _ => Err(request.method_refused()),
     }
 }
 

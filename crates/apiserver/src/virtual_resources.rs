@@ -1,14 +1,13 @@
-//! Resources that are not stored: reviews, bindings, component statuses.
+//! Resources that are not stored: reviews and bindings (component statuses are next door).
 
 use crate::handle::{Incoming, read_body};
-use crate::list::ListBody;
 use crate::negotiate::{Allowed, Form, Output, input, output};
 use crate::options::{self, WriteVerb};
 use crate::reply::{self, Reply};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use pintle_apimachinery::status::Result;
-use pintle_apimachinery::{GroupVersionKind, GroupVersionResource, Status, Value, json};
+use pintle_apimachinery::{GroupVersionKind, GroupVersionResource, Status, Value};
 use pintle_auth::review::{self, AccessReview};
 use pintle_registry::decode::{Body, Expected, decode_as};
 use pintle_registry::transient::Question;
@@ -49,8 +48,7 @@ where
     }
     let is_named = !info.path_name().is_empty();
     match (row.plural, info.verb) {
-        ("componentstatuses", "list") => component_statuses(incoming),
-        ("componentstatuses", "get") => component_status(incoming),
+        ("componentstatuses", _) => crate::component_statuses::serve(incoming, warnings),
         ("bindings", "create") if !is_named => {
             let pods = incoming.state.catalog.served().get("", "v1", "pods").cloned();
             let pods = pods.ok_or_else(|| Box::new(Status::not_found_path()))?;
@@ -130,76 +128,4 @@ async fn answer(
         }
         _ => Err(Box::new(Status::not_found_path())),
     }
-}
-
-/// The parts of a control plane that upstream tells the health of. Here they are one process, which answers.
-const COMPONENTS: [&str; 3] = ["controller-manager", "etcd-0", "scheduler"];
-
-fn component(name: &str) -> Value {
-    json!({
-        "apiVersion": "v1", "kind": "ComponentStatus", "metadata": {"name": name},
-        "conditions": [{"type": "Healthy", "status": "True", "message": "ok"}],
-    })
-}
-
-const DEPRECATION: &str = "v1 ComponentStatus is deprecated in v1.19+";
-
-fn component_statuses(incoming: &Incoming<'_>) -> Result<Reply> {
-    let allowed = Allowed { protobuf: true, transforms: true, watch: false, watchable: false };
-    let output = output(incoming.accept(), allowed)?;
-    let options = options::list_options(incoming.query, false)?;
-    let items: Vec<Value> = COMPONENTS
-        .iter()
-        .map(|name| component(name))
-        .filter(|item| {
-            let name = item["metadata"]["name"].str_or_empty();
-            options.labels.matches(&Value::Null)
-                && options
-                    .fields
-                    .matches(|field| if field == "metadata.name" { name.to_owned().into() } else { "".into() })
-        })
-        .collect();
-    let body = match output.form {
-        Form::Table(version) => {
-            let now = incoming.state.env.clock.now();
-            let rows = items
-                .iter()
-                .map(|i| pintle_kinds::table::row("", "componentstatuses", i, Default::default(), version.name(), now))
-                .collect();
-            pintle_kinds::table::table("", "v1", "componentstatuses", rows, json!({}), true, version.name())
-        }
-        Form::Partial(version) | Form::PartialList(version) => {
-            pintle_kinds::table::partial_object_metadata_list(&items, json!({}), version.name())
-        }
-        Form::Object => {
-            let items: Value = items
-                .into_iter()
-                .map(|mut item| {
-                    item.remove("apiVersion");
-                    item.remove("kind");
-                    item
-                })
-                .collect();
-            json!({"apiVersion": "v1", "kind": "ComponentStatusList", "metadata": {}, "items": items})
-        }
-    };
-    let plain = Output { form: Form::Object, ..output };
-    let bytes = crate::encode::value(&body, &plain)?;
-    let mut reply = crate::compress::list_reply(incoming.parts, plain.content_type(), ListBody::Whole(bytes));
-    reply::add_warnings(&mut reply, &[DEPRECATION.to_owned()]);
-    Ok(reply)
-}
-
-fn component_status(incoming: &Incoming<'_>) -> Result<Reply> {
-    let allowed = Allowed { protobuf: true, transforms: true, watch: false, watchable: false };
-    let output = output(incoming.accept(), allowed)?;
-    let name = incoming.info.path_name();
-    if !COMPONENTS.contains(&name) {
-        let resource = pintle_apimachinery::GroupResource::new("", "componentstatuses");
-        return Err(Box::new(Status::not_found(&resource, name)));
-    }
-    let plain = Output { form: Form::Object, ..output };
-    let mut reply = reply::bytes(200, plain.content_type(), crate::encode::value(&component(name), &plain)?);
-    reply::add_warnings(&mut reply, &[DEPRECATION.to_owned()]);
-    Ok(reply)
 }

@@ -144,7 +144,9 @@ impl WatchView {
                 let meta = json!({"resourceVersion": object["metadata"]["resourceVersion"].clone()});
                 encoder.table(version, meta, vec![encoder.row(object, version)], with_columns)
             }
-            Form::Partial(version) | Form::PartialList(version) => crate::encode::partial(object, version),
+            Form::Partial(version) | Form::PartialList(version) => {
+                self.resource.partial_metadata(object, version.name())
+            }
             Form::Object => object.clone(),
         }
     }
@@ -162,7 +164,9 @@ impl WatchView {
                     .map_or(object, |parsed| parsed.value)
             }
             Form::Table(version) => self.bookmark_table(version, &object),
-            Form::Partial(version) | Form::PartialList(version) => crate::encode::partial(&object, version),
+            Form::Partial(version) | Form::PartialList(version) => {
+                self.resource.partial_metadata(&object, version.name())
+            }
         };
         self.frame("BOOKMARK", &shown)
     }

@@ -98,6 +98,7 @@ impl Server {
         let seeds = seeds(at.as_ref(), ranges, &pki, proxy.as_ref(), &env);
         pintle_registry::bootstrap::seed(&catalog, &world, seeds).await.context("cannot write the first objects")?;
         tokio::spawn(pintle_registry::identity::keep(catalog.clone(), world.clone(), host_name()));
+        tokio::spawn(pintle_registry::flow_schemas::keep(catalog.clone(), env.clone()));
         feed::feed(&catalog, feed::RBAC_RESOURCES, rbac).await;
         tokio::spawn(feed_nodes(catalog.clone(), nodes));
         let definitions = Definitions::new(catalog.clone(), env.clone()).map_err(anyhow::Error::msg)?;

@@ -149,6 +149,11 @@ pub trait Strategy: UpdateStrategy {
         Vec::new()
     }
 
+    /// Annotations in which the served form keeps what is a field upstream: reduced forms of objects lack them.
+    fn annotations_of_conversion(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Last before a write, of create and update. May reorder or normalise, never adds meaning.
     fn canonicalize(&self, object: &mut Value) {
         let _ = object;
@@ -173,6 +178,11 @@ pub trait Strategy: UpdateStrategy {
 
     /// The fields that a field selector may name, besides `metadata.name` and `metadata.namespace`.
     fn selectable_fields(&self) -> FieldTable {
+        &[]
+    }
+
+    /// Those of [`Strategy::selectable_fields`] that the stored form calls differently, with its name.
+    fn renamed_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[]
     }
 
@@ -215,6 +225,11 @@ pub trait Strategy: UpdateStrategy {
     /// `spec.finalizers` are empty.
     fn holds_deletion(&self, object: &Value) -> bool {
         let _ = object;
+        false
+    }
+
+    /// Whether the first DELETE only ever marks the object, whatever holds it: namespaces alone are like that.
+    fn is_deleted_in_two_steps(&self) -> bool {
         false
     }
 

@@ -183,6 +183,7 @@ fn builtin_resource(row: &pintle_schema::Resource, own: &GroupResource, store: A
     Resource {
         reset_fields: crate::resource::reset_sets(strategy, &subresources),
         gvr: GroupVersionResource::new(row.group, row.version, row.plural),
+        group_resource: own.clone(),
         list_kind: compact_str::format_compact!("{}List", row.kind),
         is_namespaced: row.is_namespaced,
         strategy_kind: stored_kind.clone(),

@@ -8,7 +8,7 @@ use crate::ownership;
 use crate::resource::Resource;
 use pintle_apimachinery::meta::Meta;
 use pintle_apimachinery::status::Result;
-use pintle_apimachinery::{GroupVersionKind, Status, Str, Value, time};
+use pintle_apimachinery::{GroupKind, Status, Str, Value, time};
 use pintle_storage::{At, NewValue, Record, StorageError};
 use std::sync::Arc;
 
@@ -174,20 +174,22 @@ impl Resource {
     pub(crate) fn before_create(&self, call: &Call<'_>, object: &mut Value) -> Result<()> {
         let info = call.info();
         call.warnings.lock().extend(self.strategy.early_warnings(info, object));
+        object.remove_at("metadata.selfLink");
         self.strategy.prepare_for_create(info, object);
         let mut errors = pintle_kinds::meta::validate_for_create(object, self.is_namespaced, &*self.strategy);
         errors.extend(self.strategy.validate(info, object));
         if !errors.is_empty() {
-            return Err(Box::new(Status::invalid(&self.error_kind().group_kind(), object.name(), &errors)));
+            return Err(Box::new(Status::invalid(&self.error_kind(object), object.name(), &errors)));
         }
         call.warnings.lock().extend(self.strategy.warnings_on_create(info, object));
-        self.strategy.canonicalize(object);
+        self.canonicalize(object);
         Ok(())
     }
 
-    /// The kind that validation errors name.
-    pub(crate) fn error_kind(&self) -> &GroupVersionKind {
-        &self.kind
+    /// The kind that validation errors name: of custom resources what the object says, which may be wrong.
+    pub(crate) fn error_kind(&self, object: &Value) -> GroupKind {
+        let own = if self.is_custom() { object.gvk() } else { None };
+        own.as_ref().unwrap_or(&self.strategy_kind).group_kind()
     }
 
     /// Fills in the namespace of the path, and refuses another one.

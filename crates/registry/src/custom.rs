@@ -213,9 +213,6 @@ impl CustomVersion {
         let mut object = parsed.value;
         let unknown = self.version.on_body(&mut object).map_err(|why| cannot_be_handled(&gvk, expected, &why))?;
         self.judge(call, expected, &gvk, (&yaml_duplicates, &parsed.issues, &unknown), strictness)?;
-        if let Some(warning) = &self.version.deprecation_warning {
-            call.warn(warning.clone());
-        }
         Ok(object)
     }
 

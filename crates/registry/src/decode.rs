@@ -3,6 +3,7 @@
 use crate::call::Call;
 use crate::options::FieldValidation;
 use crate::resource::{Definition, Resource};
+use crate::unserved;
 use pintle_apimachinery::status::Result;
 use pintle_apimachinery::value::{Issues, Parsed};
 use pintle_apimachinery::{GroupVersion, GroupVersionKind, Status, Value};
@@ -58,7 +59,7 @@ pub fn decode_object(
             let expected = Expected { kind: &resource.kind, type_id: Some(*id) };
             let mut object = decode_as(call, expected, body, strictness)?;
             object.remove_at("metadata.selfLink");
-            resource.strategy.set_defaults(&mut object);
+            resource.complete(&mut object);
             Ok(object)
         }
         Definition::Custom(custom) => custom.decode(call, resource, body, strictness),
@@ -90,7 +91,7 @@ pub fn decode_as(
     let claimed = claim(bytes).map_err(|why| {
         unrecognized(expected, &format!("couldn't get version/kind; json parse error: {why}"), body.bytes)
     })?;
-    let gvk = check_claim(expected, &claimed)?;
+    let gvk = check_claim(expected, &claimed, body.bytes)?;
     let Parsed { mut value, issues } =
         pintle_schema::decode(bytes, type_id).map_err(|why| cannot_be_handled(&gvk, expected, &why.message))?;
     judge(call, expected, &gvk, &issues, &yaml_issues, strictness)?;
@@ -99,11 +100,49 @@ pub fn decode_as(
     Ok(value)
 }
 
+/// Reads a DeleteOptions body: of whatever group and version, for clients of all times send it in the group that the
+/// request is for. What is wrong with it is told without saying what was to be read.
+///
+/// # Errors
+/// 400 in upstream's words.
+pub fn decode_delete_options(body: Body<'_>) -> Result<Value> {
+    let bad = |why: String| Box::new(Status::bad_request(why));
+    let type_id = pintle_schema::kind("", "v1", "DeleteOptions").map(|kind| kind.id);
+    let type_id = type_id.ok_or_else(|| Box::new(Status::internal("DeleteOptions are not known")))?;
+    let json;
+    let bytes = match body.media {
+        Media::Protobuf => {
+            let envelope = pintle_codec::protobuf::open_envelope(body.bytes).map_err(|why| bad(why.to_string()))?;
+            check_is_delete_options(&envelope.api_version, &envelope.kind).map_err(bad)?;
+            return pintle_codec::protobuf::decode(envelope.body, type_id).map_err(|why| bad(why.to_string()));
+        }
+        Media::Json => body.bytes,
+        Media::Yaml => {
+            json = pintle_codec::yaml::parse(body.bytes).map_err(|why| bad(why.to_string()))?.value.to_json();
+            &json
+        }
+    };
+    let claimed = claim(bytes).map_err(|why| bad(format!("couldn't get version/kind; json parse error: {why}")))?;
+    check_is_delete_options(&claimed.api_version, &claimed.kind).map_err(bad)?;
+    let Parsed { value, issues } = pintle_schema::decode(bytes, type_id).map_err(|why| bad(why.message))?;
+    match issues.wrong_type {
+        Some(why) => Err(bad(why)),
+        None => Ok(value),
+    }
+}
+
+fn check_is_delete_options(api_version: &str, kind: &str) -> std::result::Result<(), String> {
+    let Some(gv) = GroupVersion::parse(api_version) else {
+        return Err(format!("unexpected GroupVersion string: {api_version}"));
+    };
+    if matches!(kind, "" | "DeleteOptions") { Ok(()) } else { Err(not_registered(&gv.with_kind(kind))) }
+}
+
 fn decode_protobuf(expected: Expected<'_>, type_id: TypeId, bytes: &[u8]) -> Result<Value> {
     let unreadable = |why: &dyn std::fmt::Display| unrecognized(expected, &why.to_string(), bytes);
     let envelope = pintle_codec::protobuf::open_envelope(bytes).map_err(|why| unreadable(&why))?;
     let claimed = Claimed { api_version: envelope.api_version.to_string(), kind: envelope.kind.to_string() };
-    let gvk = check_claim(expected, &claimed)?;
+    let gvk = check_claim(expected, &claimed, bytes)?;
     let mut value = pintle_codec::protobuf::decode(envelope.body, type_id)
         .map_err(|why| cannot_be_handled(&gvk, expected, &why.to_string()))?;
     value.set("apiVersion", expected.kind.api_version());
@@ -142,10 +181,10 @@ pub(crate) fn claim(bytes: &[u8]) -> std::result::Result<Claimed, String> {
 }
 
 /// The kind that the document is, what it does not say taken from the path.
-fn check_claim(expected: Expected<'_>, claimed: &Claimed) -> Result<GroupVersionKind> {
+fn check_claim(expected: Expected<'_>, claimed: &Claimed, body: &[u8]) -> Result<GroupVersionKind> {
     let Some(mut gv) = GroupVersion::parse(&claimed.api_version) else {
-        let gvk = GroupVersionKind::new("", "", &claimed.kind);
-        return Err(unrecognized_version(expected, &gvk, &claimed.api_version));
+        let why = format!("unexpected GroupVersion string: {}", claimed.api_version);
+        return Err(unrecognized(expected, &why, body));
     };
     if claimed.api_version.is_empty() {
         gv = expected.kind.group_version();
@@ -155,33 +194,30 @@ fn check_claim(expected: Expected<'_>, claimed: &Claimed) -> Result<GroupVersion
     if gvk == *expected.kind {
         return Ok(gvk);
     }
-    let is_known = pintle_schema::kind(&gvk.group, &gvk.version, &gvk.kind).is_some();
+    let is_known = pintle_schema::kind(&gvk.group, &gvk.version, &gvk.kind).is_some() || unserved::is_known(&gvk);
     if gvk.kind != expected.kind.kind {
         // upstream decodes what it knows and then cannot use it, and does not know the rest
         let why = if is_known {
             format!("converting ({}) to ({}): unknown conversion", go_type(&gvk), go_internal_type(expected.kind))
         } else {
-            format!(
-                "no kind \"{}\" is registered for version \"{}\" in scheme \"pkg/api/legacyscheme/scheme.go:30\"",
-                gvk.kind,
-                gvk.group_version()
-            )
+            not_registered(&gvk)
         };
         return Err(cannot_be_handled(&gvk, expected, &why));
     }
     if !is_known {
-        let why = format!(
-            "no kind \"{}\" is registered for version \"{}\" in scheme \"pkg/api/legacyscheme/scheme.go:30\"",
-            gvk.kind,
-            gvk.group_version()
-        );
-        return Err(cannot_be_handled(&gvk, expected, &why));
+        return Err(cannot_be_handled(&gvk, expected, &not_registered(&gvk)));
     }
     Err(Box::new(Status::bad_request(format!(
         "the API version in the data ({}) does not match the expected API version ({})",
         gvk.group_version(),
         expected.kind.group_version()
     ))))
+}
+
+/// What upstream says of a kind that it does not know.
+fn not_registered(gvk: &GroupVersionKind) -> String {
+    let (kind, version) = (gvk.kind.as_str(), gvk.group_version());
+    format!("no kind \"{kind}\" is registered for version \"{version}\" in scheme \"pkg/runtime/scheme.go:111\"")
 }
 
 fn go_type(gvk: &GroupVersionKind) -> String {
@@ -250,14 +286,6 @@ pub(crate) fn unrecognized(expected: Expected<'_>, why: &str, body: &[u8]) -> Bo
         "the object provided is unrecognized (must be of type {}): {why} ({})",
         expected.kind.kind,
         summary(body)
-    )))
-}
-
-fn unrecognized_version(expected: Expected<'_>, gvk: &GroupVersionKind, api_version: &str) -> Box<Status> {
-    let _ = gvk;
-    Box::new(Status::bad_request(format!(
-        "the object provided is unrecognized (must be of type {}): couldn't get version/kind; json parse error: unexpected GroupVersion string: {api_version}",
-        expected.kind.kind
     )))
 }
 

@@ -11,6 +11,7 @@ use crate::errors::storage_status;
 use crate::fields::Fields;
 use crate::modify::Conditions;
 use crate::options::{Caller, DeleteOptions, Warnings};
+use crate::ownership::{SERVER, on_server_write};
 use crate::resource::{Definition, Discovery, Resource, Store, StrategyRef, reset_sets};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -28,11 +29,14 @@ use pintle_storage::{At, Key, ListRequest, StorageError, WatchItem, WatchRequest
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// Pause before a broken watch is opened again, and before a cleanup that did not finish is tried again.
 const RETRY_PAUSE: Duration = Duration::from_millis(200);
 /// The longest pause between two looks at instances that do not go.
 const CLEANUP_PAUSE_MAX: Duration = Duration::from_secs(2);
+/// After so long a definition whose instances do not go says so.
+const CLEANUP_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Verbs of custom resources, in the order in which discovery tells them.
 const VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
@@ -143,14 +147,21 @@ impl Definitions {
 
     /// Brings one definition's conditions up to date, and what is served of it.
     async fn look_at(self: &Arc<Definitions>, name: &str) {
-        let Some(definition) = self.known.lock().get(name).cloned() else { return };
-        let next = self.judged(&definition);
-        // served before clients can see that it is established
-        self.publish(next.as_ref().unwrap_or(&definition));
-        if let Some(next) = next
-            && let Err(why) = self.write(&definition, next).await
-        {
-            tracing::debug!(definition = name, %why, "the conditions were not written; the next change tries again");
+        let Some(mut definition) = self.known.lock().get(name).cloned() else { return };
+        // names first, then established: each step is told to watchers by itself
+        for step in [Definitions::judged, Definitions::established] {
+            let next = step(self, &definition);
+            // served before clients can see that it is established
+            self.publish(next.as_ref().unwrap_or(&definition));
+            if let Some(next) = next {
+                match self.write(&definition, next).await {
+                    Ok(written) => definition = written,
+                    Err(why) => {
+                        tracing::debug!(definition = name, %why, "the conditions were not written; the next change tries again");
+                        break;
+                    }
+                }
+            }
         }
         if needs_cleanup(&definition) && self.cleaning.lock().insert(Str::new(name)) {
             let (this, name) = (self.clone(), Str::new(name));
@@ -161,7 +172,11 @@ impl Definitions {
         }
     }
 
-    /// The definition with its conditions up to date; `None` when they are.
+    fn established(&self, definition: &Value) -> Option<Value> {
+        establish(definition, self.env.clock.now())
+    }
+
+    /// The definition with its names and what is said of its form up to date; `None` when they are.
     fn judged(&self, definition: &Value) -> Option<Value> {
         let now = self.env.clock.now();
         let mut next: Option<Value> = None;
@@ -171,7 +186,7 @@ impl Definitions {
         if let Some(judged) = accept_names(definition, peers(), now) {
             next = Some(judged);
         }
-        for judge in [judge_schemas, judge_approval, establish] {
+        for judge in [judge_schemas, judge_approval] {
             if let Some(judged) = judge(next.as_ref().unwrap_or(definition), now) {
                 next = Some(judged);
             }
@@ -179,16 +194,17 @@ impl Definitions {
         next
     }
 
-    async fn write(&self, before: &Value, next: Value) -> Result<()> {
+    async fn write(&self, before: &Value, mut next: Value) -> Result<Arc<Value>> {
         let conditions = Conditions { uid: before.uid(), resource_version: before.resource_version() };
+        on_server_write(&self.resource, self.env.clock.now(), before, &mut next);
         let replace = |object: &mut Value| {
             *object = next.clone();
             Ok(())
         };
         let record = self.resource.modify("", before.name(), conditions, false, replace).await?;
-        let written = self.resource.stored_object(&record)?;
-        self.known.lock().insert(Str::new(before.name()), Arc::new(written));
-        Ok(())
+        let written = Arc::new(self.resource.stored_object(&record)?);
+        self.known.lock().insert(Str::new(before.name()), written.clone());
+        Ok(written)
     }
 
     /// Serves the versions of an established definition.
@@ -264,23 +280,37 @@ impl Definitions {
     /// Removes the instances of a terminating definition, then lets it go.
     async fn clean_up(self: &Arc<Definitions>, name: &str) {
         let mut pause = RETRY_PAUSE;
+        let begun = Instant::now();
         loop {
-            let Some(definition) = self.read(name).await else { return };
+            let Some(mut definition) = self.read(name).await else { return };
             if !needs_cleanup(&definition) {
                 return;
             }
-            let outcome = self.remove_instances(&definition).await;
-            let cleanup = match outcome {
-                Ok(0) if is_condition_true(&definition, "Established") => Cleanup::Completed,
-                Ok(0) => Cleanup::NeverEstablished,
-                Ok(n) => Cleanup::Waiting(format!("could not confirm zero CustomResources remaining: {n} are left")),
-                Err(why) => Cleanup::Failed(format!("could not delete instances: {why}")),
+            let now = self.env.clock.now();
+            let begins = note_cleanup(&definition, &Cleanup::InProgress, now);
+            if begun.elapsed() < CLEANUP_PATIENCE && begins != definition {
+                match self.write(&definition, begins).await {
+                    Ok(written) => definition = Value::clone(&written),
+                    Err(why) => tracing::debug!(definition = name, %why, "the cleanup was not noted; trying again"),
+                }
+            }
+            let cleanup = match self.remove_instances(&definition).await {
+                Ok(0) if is_condition_true(&definition, "Established") => Some(Cleanup::Completed),
+                Ok(0) => Some(Cleanup::NeverEstablished),
+                Ok(_) if begun.elapsed() < CLEANUP_PATIENCE => None,
+                Ok(_) => {
+                    let why = "could not confirm zero CustomResources remaining: context deadline exceeded";
+                    Some(Cleanup::Waiting(why.to_owned()))
+                }
+                Err(why) => Some(Cleanup::Failed(format!("could not issue all deletes: {why}"))),
             };
-            let next = note_cleanup(&definition, &cleanup, self.env.clock.now());
-            if let Err(why) = self.write_or_delete(&definition, next).await {
-                tracing::debug!(definition = name, %why, "the cleanup was not noted; trying again");
-            } else if matches!(cleanup, Cleanup::Completed | Cleanup::NeverEstablished) {
-                return;
+            if let Some(cleanup) = cleanup {
+                let next = note_cleanup(&definition, &cleanup, self.env.clock.now());
+                if let Err(why) = self.write_or_delete(&definition, next).await {
+                    tracing::debug!(definition = name, %why, "the cleanup was not noted; trying again");
+                } else if matches!(cleanup, Cleanup::Completed | Cleanup::NeverEstablished) {
+                    return;
+                }
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(CLEANUP_PAUSE_MAX);
@@ -297,7 +327,7 @@ impl Definitions {
             if next == *before {
                 return Ok(());
             }
-            return self.write(before, next).await;
+            return self.write(before, next).await.map(drop);
         }
         let key = self.resource.store.key("", before.name());
         let revision = before.resource_version().parse().ok().and_then(pintle_storage::Revision::new);
@@ -314,7 +344,7 @@ impl Definitions {
         let resource = self.catalog.served().of_group_resource(&GroupResource::new(group, plural)).cloned();
         let Some(resource) = resource.filter(|r| r.is_custom()) else { return Ok(0) };
         let world = World { env: self.env.clone(), admission: Arc::new(AdmitAll) };
-        let caller = Caller { user: pintle_auth::user::apiserver(), default_manager: Str::const_new("pintle") };
+        let caller = Caller { user: pintle_auth::user::apiserver(), default_manager: Str::const_new(SERVER) };
         let warnings = Mutex::new(Warnings::default());
         let request = ListRequest { prefix: resource.store.root.clone(), start: None, limit: 0, at: At::Latest };
         let failed = |error: &StorageError| storage_status(error, resource.group_resource(), "");
@@ -360,6 +390,7 @@ fn served_version(
     stored_kind.version = definition.storage_version.clone();
     Resource {
         gvr: GroupVersionResource::new(&definition.group, &version.gvk.version, &definition.plural),
+        group_resource: GroupResource::new(&definition.group, &definition.plural),
         kind: version.gvk.clone(),
         list_kind: definition.list_kind.clone(),
         is_namespaced: definition.is_namespaced,

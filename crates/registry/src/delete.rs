@@ -45,6 +45,9 @@ impl Resource {
     /// 404, 409 for failed preconditions, whatever admission refuses.
     pub async fn delete(&self, call: &Call<'_>, options: &DeleteOptions) -> Result<Deleted> {
         self.warn_of_default_policy(call, options);
+        if let Some(why) = self.strategy.delete_refusal(call.name) {
+            return Err(Box::new(Status::forbidden(self.group_resource(), call.name, why)));
+        }
         let key = self.store.key(call.namespace, call.name);
         for _ in 0..CONFLICT_TRIES_MAX {
             let found = self.store.storage.get(&key, At::Latest).await;
@@ -156,26 +159,36 @@ impl Resource {
         options: &DeleteOptions,
         revision: Revision,
     ) -> Result<()> {
-        // upstream names the kind here, not the resource
-        let kind = GroupResource::new(&self.kind.group, &self.kind.kind);
-        let resource = &kind;
-        if let Some(uid) = options.preconditions.uid.as_ref().filter(|uid| *uid != existing.uid()) {
-            let why = format!(
+        let uid = options.preconditions.uid.as_ref().filter(|uid| *uid != existing.uid());
+        let version = options.preconditions.resource_version.as_ref();
+        let version =
+            version.filter(|version| !check_numeric_version(version).is_ok_and(|number| number == revision.get()));
+        if uid.is_none() && version.is_none() {
+            return Ok(());
+        }
+        if self.strategy.is_deleted_in_two_steps() {
+            let (what, wanted, found) = match (uid, version) {
+                (Some(uid), _) => ("UID", uid.clone(), Str::new(existing.uid())),
+                (None, version) => {
+                    ("ResourceVersion", version.cloned().unwrap_or_default(), Str::from(revision.to_string()))
+                }
+            };
+            let why = format!("Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}");
+            return Err(Box::new(Status::conflict(self.group_resource(), call.name, why)));
+        }
+        let why = match (uid, version) {
+            (Some(uid), _) => format!(
                 "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been deleted and then recreated",
                 existing.uid()
-            );
-            return Err(Box::new(Status::conflict(resource, call.name, why)));
-        }
-        if let Some(version) = &options.preconditions.resource_version {
-            let is_equal = check_numeric_version(version).is_ok_and(|number| number == revision.get());
-            if !is_equal {
-                let why = format!(
-                    "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({revision}). The object might have been modified"
-                );
-                return Err(Box::new(Status::conflict(resource, call.name, why)));
-            }
-        }
-        Ok(())
+            ),
+            (None, version) => format!(
+                "the ResourceVersion in the precondition ({}) does not match the ResourceVersion in record ({revision}). The object might have been modified",
+                version.map_or("", Str::as_str)
+            ),
+        };
+        // upstream names the kind here, not the resource
+        let kind = GroupResource::new(&self.kind.group, &self.kind.kind);
+        Err(Box::new(Status::conflict(&kind, call.name, why)))
     }
 
     async fn admit_delete(&self, call: &Call<'_>, existing: &Value, options: &DeleteOptions) -> Result<()> {
@@ -221,7 +234,8 @@ impl Resource {
                 true
             }
         };
-        let holds = self.strategy.holds_deletion(existing);
+        let is_first = self.strategy.is_deleted_in_two_steps() && !existing.is_terminating();
+        let holds = is_first || self.strategy.holds_deletion(existing);
         if holds && existing.is_terminating() {
             return Ok(Plan::Held);
         }

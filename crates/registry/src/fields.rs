@@ -1,7 +1,6 @@
 //! The fields of a resource that field selectors may name, besides name and namespace.
 
 use pintle_apiextensions::version::SelectableField;
-use pintle_apimachinery::fieldselector::FieldSelector;
 use pintle_apimachinery::{Str, Value};
 use pintle_kinds::FieldTable;
 use std::sync::Arc;
@@ -55,12 +54,5 @@ impl Fields {
             Fields::Table(table) => table.iter().map(|(_, value_of)| Str::new(value_of(object))).collect(),
             Fields::Custom(fields) => fields.iter().map(|field| field.value_of(object)).collect(),
         }
-    }
-
-    /// The first field that `selector` names and that is not selectable.
-    pub fn unknown<'s>(&self, selector: &'s FieldSelector) -> Option<&'s str> {
-        let is_known =
-            |field: &str| matches!(field, "metadata.name" | "metadata.namespace") || self.position(field).is_some();
-        selector.terms.iter().map(|t| t.field.as_str()).find(|field| !is_known(field))
     }
 }

@@ -235,11 +235,11 @@ mod tests {
         let at = Revision::new(42).unwrap();
         assert_eq!(
             text(|out| head.write_object(out, at)),
-            r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"resourceVersion":"42","labels":{"x":"y"},"name":"a"},"data":{"k":"v"}}"#
+            r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"resourceVersion":"42","name":"a","labels":{"x":"y"}},"data":{"k":"v"}}"#
         );
         assert_eq!(
             text(|out| head.write_item(out, at)),
-            r#"{"metadata":{"resourceVersion":"42","labels":{"x":"y"},"name":"a"},"data":{"k":"v"}}"#
+            r#"{"metadata":{"resourceVersion":"42","name":"a","labels":{"x":"y"}},"data":{"k":"v"}}"#
         );
         assert_eq!(head.label("x"), Some("y"));
     }

@@ -14,6 +14,7 @@ pub mod delete;
 pub mod errors;
 pub mod feed;
 pub mod fields;
+pub mod flow_schemas;
 pub mod forms;
 pub mod head;
 pub mod identity;
@@ -30,6 +31,7 @@ pub mod sub;
 pub mod tables;
 mod token;
 pub mod transient;
+mod unserved;
 pub mod update;
 pub mod watch;
 

@@ -40,6 +40,22 @@ pub(crate) fn on_write(
     update(&scope, live, object, &writer);
 }
 
+/// The same after a write of a status by the server itself.
+pub(crate) fn on_server_write(resource: &Resource, now: jiff::Timestamp, live: &Value, object: &mut Value) {
+    let scope = Scope {
+        kind: &resource.kind,
+        node: resource.node(),
+        subresource: "status",
+        reset_fields: resource.reset_fields("status"),
+        is_custom: resource.is_custom(),
+        versions: &Kin(resource),
+    };
+    update(&scope, Some(live), object, &Writer { manager: SERVER, now });
+}
+
+/// The name under which the server itself owns fields: readers of managedFields know it by this name.
+pub(crate) const SERVER: &str = "kube-apiserver";
+
 fn scope<'s>(resource: &'s Resource, call: &Call<'s>, kin: &'s Kin<'_>) -> Scope<'s> {
     Scope {
         kind: &resource.kind,
@@ -124,13 +140,13 @@ fn decoded(resource: &Resource, scope: &Scope<'_>, config: &Value, object: Value
             }
             let mut object = parsed.value;
             resource.set_kind(&mut object);
-            resource.strategy.set_defaults(&mut object);
+            resource.complete(&mut object);
             Ok(object)
         }
         Definition::Custom(custom) => {
             let (mut object, _) =
                 custom.decode_patched(resource, object, &|why| scope.conversion_failed(config, why))?;
-            resource.strategy.set_defaults(&mut object);
+            resource.complete(&mut object);
             Ok(object)
         }
     }

@@ -86,7 +86,7 @@ impl Patch {
         };
         let mut object = self.patched_along(call, resource.node(), existing, &reader)?;
         resource.set_kind(&mut object);
-        resource.strategy.set_defaults(&mut object);
+        resource.complete(&mut object);
         Ok(object)
     }
 

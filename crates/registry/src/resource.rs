@@ -3,6 +3,7 @@
 
 use crate::fields::Fields;
 use crate::head::{Head, stored_bytes};
+use pintle_apimachinery::meta::Meta;
 use pintle_apimachinery::status::Result;
 use pintle_apimachinery::value::parse;
 use pintle_apimachinery::{GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource, Status, Str, Value};
@@ -10,6 +11,7 @@ use pintle_kinds::Strategy;
 use pintle_patch::apply::FieldSet;
 use pintle_schema::{Node, Schema, TypeId};
 use pintle_storage::{Key, Record, Revision, Storage};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A strategy, whoever owns it.
@@ -89,6 +91,8 @@ impl Store {
 pub struct Resource {
     /// Group, version and plural.
     pub gvr: GroupVersionResource,
+    /// Group and plural, for errors.
+    pub group_resource: GroupResource,
     /// Kind of its objects.
     pub kind: GroupVersionKind,
     /// Kind of its lists.
@@ -131,7 +135,26 @@ pub struct Discovery {
 impl Resource {
     /// Group and resource, for errors.
     pub fn group_resource(&self) -> &GroupResource {
-        &self.store.group_resource
+        &self.group_resource
+    }
+
+    /// Where the values of a selectable field of this version stand in heads; `None` for other fields.
+    pub(crate) fn field_position(&self, name: &str) -> Option<usize> {
+        if self.is_custom() {
+            return self.store.fields.position(name);
+        }
+        let renamed = self.strategy.renamed_fields().iter().find(|(own, _)| *own == name);
+        let stored = renamed.map_or(name, |(_, stored)| *stored);
+        let own = self.strategy.selectable_fields();
+        own.iter().any(|(field, _)| *field == name).then(|| self.store.fields.position(stored)).flatten()
+    }
+
+    /// The text that every answer of a deprecated version of a custom resource warns with.
+    pub fn deprecation_warning(&self) -> Option<&str> {
+        match &self.definition {
+            Definition::Builtin(_) => None,
+            Definition::Custom(custom) => custom.version().deprecation_warning.as_deref(),
+        }
     }
 
     /// Whether this is a custom resource.
@@ -208,6 +231,54 @@ impl Resource {
     pub fn set_kind(&self, object: &mut Value) {
         object.set("apiVersion", self.kind.api_version());
         object.set("kind", self.kind.kind.clone());
+    }
+
+    /// Fills in the defaults of an object that was decoded (served form), and brings it to what the detour over the
+    /// strategy's form makes of it: field owners see that.
+    pub(crate) fn complete(&self, object: &mut Value) {
+        self.strategy.set_defaults(object);
+        if self.is_custom() || self.kind == self.strategy_kind {
+            return;
+        }
+        let (own, detour) = (self.kind.group_version(), self.strategy_kind.group_version());
+        let there = pintle_kinds::convert::convert(object.clone(), &own, &detour, &self.kind.kind);
+        if let Ok(back) = there.and_then(|there| pintle_kinds::convert::convert(there, &detour, &own, &self.kind.kind))
+        {
+            *object = back;
+        }
+    }
+
+    /// The last touch before an object (the strategy's form) is stored.
+    pub(crate) fn canonicalize(&self, object: &mut Value) {
+        self.strategy.canonicalize(object);
+        let kind = &self.strategy_kind;
+        if !self.is_custom()
+            && let Some(found) = pintle_schema::kind(&kind.group, &kind.version, &kind.kind)
+        {
+            pintle_schema::forget_empty(object, pintle_schema::builtin().root(found.id));
+        }
+    }
+
+    /// The object (served or stored form) as tables and partial metadata show it: in the strategy's form, without what
+    /// its conversion puts into annotations.
+    pub(crate) fn internal_form<'o>(&self, object: &'o Value) -> Cow<'o, Value> {
+        if self.is_custom() {
+            return Cow::Borrowed(object);
+        }
+        let mut shown = Cow::Borrowed(object);
+        let (own, to) = (self.kind.group_version(), self.strategy_kind.group_version());
+        if own != to
+            && object.api_version() == own.to_string()
+            && let Ok(converted) = pintle_kinds::convert::convert(object.clone(), &own, &to, &self.kind.kind)
+        {
+            shown = Cow::Owned(converted);
+        }
+        for key in self.strategy.annotations_of_conversion() {
+            if shown.annotation(key).is_some() {
+                pintle_apimachinery::meta::remove_annotation(shown.to_mut(), key);
+            }
+        }
+        shown
     }
 
     /// Whether `group_version` is one of the forms that a body may have.

@@ -24,15 +24,18 @@ impl<'o> Selection<'o> {
     /// # Errors
     /// 400 for a field that the kind does not let be selected.
     pub fn new(resource: &Resource, options: &'o ListOptions) -> Result<Selection<'o>> {
-        let fields = &resource.store.fields;
-        if let Some(field) = fields.unknown(&options.fields) {
+        let is_known = |field: &str| {
+            matches!(field, "metadata.name" | "metadata.namespace") || resource.field_position(field).is_some()
+        };
+        if let Some(field) = options.fields.terms.iter().map(|term| term.field.as_str()).find(|field| !is_known(field))
+        {
             let text = match &resource.definition {
                 crate::resource::Definition::Builtin(_) => resource.strategy.unknown_field_message(field),
                 crate::resource::Definition::Custom(_) => format!("field label not supported: {field}"),
             };
             return Err(Box::new(Status::bad_request(text)));
         }
-        let positions = options.fields.terms.iter().map(|term| fields.position(&term.field)).collect();
+        let positions = options.fields.terms.iter().map(|term| resource.field_position(&term.field)).collect();
         Ok(Selection { labels: &options.labels, fields: &options.fields, positions })
     }
 

@@ -16,13 +16,23 @@ impl Resource {
         }
     }
 
-    /// The row of an object (served form). `meta_version` is the version of `meta.k8s.io` that was asked for.
+    /// The row of an object (served or stored form). `meta_version` is the version of `meta.k8s.io` that was asked for.
     pub fn table_row(&self, object: &Value, include: IncludeObject, meta_version: &str, now: Timestamp) -> Value {
         match &self.definition {
             Definition::Builtin(_) => {
-                table::row(&self.gvr.group, &self.gvr.resource, object, include, meta_version, now)
+                let shown = self.internal_form(object);
+                let mut row = table::row(&self.gvr.group, &self.gvr.resource, &shown, include, meta_version, now);
+                if include == IncludeObject::Object {
+                    row.set("object", object.clone());
+                }
+                row
             }
             Definition::Custom(custom) => table::row_of(custom.table_cells(object, now), object, include, meta_version),
         }
+    }
+
+    /// The PartialObjectMetadata of an object (served or stored form).
+    pub fn partial_metadata(&self, object: &Value, meta_version: &str) -> Value {
+        table::partial_object_metadata(&self.internal_form(object), meta_version)
     }
 }

@@ -305,7 +305,7 @@ impl Resource {
         pintle_apimachinery::GroupKind { group: self.gvr.group.clone(), kind: self.gvr.resource.clone() }
     }
 
-    fn uid_mismatch(&self, call: &Call<'_>, expected: &str, actual: &str) -> Box<Status> {
+    pub(crate) fn uid_mismatch(&self, call: &Call<'_>, expected: &str, actual: &str) -> Box<Status> {
         let key = self.store.key(call.namespace, call.name);
         Box::new(Status::conflict(
             self.group_resource(),
@@ -319,11 +319,11 @@ impl Resource {
     /// What an update does when there is nothing to update.
     async fn create_on_update(&self, call: &Call<'_>, updater: &dyn Updater, options: &WriteOptions) -> Result<Try> {
         let may_create = updater.may_create() || self.strategy.allows_create_on_update();
-        if let Some(uid) = updater.expected_uid() {
-            return Err(self.uid_mismatch(call, uid, ""));
-        }
         if !may_create || !call.subresource.is_empty() {
             return Err(Box::new(Status::not_found(self.group_resource(), call.name)));
+        }
+        if let Some(uid) = updater.expected_uid() {
+            return Err(self.uid_mismatch(call, uid, ""));
         }
         let mut object = updater.updated(call, self, None).await?;
         if !updater.owns_fields() {
@@ -333,7 +333,7 @@ impl Resource {
         let attributes = self.attributes(call, Operation::Create, None, &wire, options);
         call.world.admission.mutate(&attributes, &mut object).await?;
         dedup_owner_references(call, &mut object, true);
-        let version = check_numeric_version(object.resource_version())?;
+        check_numeric_version(object.resource_version())?;
         let mut object = self.convert(object, &self.kind, &self.strategy_kind).await?;
         self.fill_system_fields(call, &mut object);
         let allocated = self.allocate_on_create(call, &mut object, options.dry_run).await?;
@@ -341,9 +341,6 @@ impl Resource {
         call.may_create.check()?;
         let served = self.served(&object).await?;
         call.world.admission.validate(&attributes, Some(&served)).await?;
-        if version != 0 && !updater.may_create() {
-            return Err(Box::new(Status::stale(self.group_resource(), call.name)));
-        }
         let stored = self.convert(object, &self.strategy_kind, &self.stored_kind).await?;
         if options.dry_run {
             let mut served = self.convert(stored, &self.stored_kind, &self.kind).await?;
@@ -367,6 +364,7 @@ impl Resource {
         let info = call.info();
         let rules = self.update_strategy(call)?;
         restore(object, old, "generation");
+        object.remove_at("metadata.selfLink");
         rules.get().prepare_for_update(info, object, old);
         let metadata = object.make("metadata");
         let old_meta = old.metadata();
@@ -384,10 +382,10 @@ impl Resource {
         let mut errors = pintle_kinds::meta::validate_for_update(object, old, self.is_namespaced, rounds);
         errors.extend(rules.get().validate_update(info, object, old));
         if !errors.is_empty() {
-            return Err(Box::new(Status::invalid(&self.error_kind().group_kind(), object.name(), &errors)));
+            return Err(Box::new(Status::invalid(&self.error_kind(object), object.name(), &errors)));
         }
         call.warnings.lock().extend(rules.get().warnings_on_update(info, object, old));
-        self.strategy.canonicalize(object);
+        self.canonicalize(object);
         Ok(())
     }
 

@@ -99,7 +99,11 @@ impl Tables {
                         enumeration: at(11),
                         format: at(12),
                     };
-                    self.types.get_mut(&current).ok_or_else(|| fail("a field before the first type"))?.fields.push(field);
+                    self.types
+                        .get_mut(&current)
+                        .ok_or_else(|| fail("a field before the first type"))?
+                        .fields
+                        .push(field);
                 }
                 _ => return Err(fail("a row is T or F")),
             }
@@ -277,7 +281,9 @@ fn emit_kinds(out: &mut String, file: &Path, tables: &Tables) -> Result<(), Box<
     kinds.sort();
     writeln!(out, "static KINDS: [Kind; {}] = [", kinds.len())?;
     for kind in &kinds {
-        let [group, version, name, ty] = &kind[..] else { return Err(format!("{}: four cells a row", file.display()).into()) };
+        let [group, version, name, ty] = &kind[..] else {
+            return Err(format!("{}: four cells a row", file.display()).into());
+        };
         let id = tables.type_id(ty)?;
         writeln!(out, "Kind {{ group: {group:?}, version: {version:?}, kind: {name:?}, id: TypeId({id}) }},")?;
     }
@@ -288,11 +294,11 @@ fn emit_kinds(out: &mut String, file: &Path, tables: &Tables) -> Result<(), Box<
 fn emit_resources(out: &mut String, file: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let rows = rows(file)?;
     writeln!(out, "static RESOURCES: [Resource; {}] = [", rows.len())?;
-    let list = |text: &str| {
-        text.split(',').filter(|s| !s.is_empty()).map(|s| format!("{s:?}")).collect::<Vec<_>>().join(",")
-    };
+    let list =
+        |text: &str| text.split(',').filter(|s| !s.is_empty()).map(|s| format!("{s:?}")).collect::<Vec<_>>().join(",");
     for row in &rows {
-        let [group_version, resource, kind, scope, singular, verbs, short, categories, response, hash] = &row[..] else {
+        let [group_version, resource, kind, scope, singular, verbs, short, categories, response, hash] = &row[..]
+        else {
             return Err(format!("{}: ten cells a row", file.display()).into());
         };
         let (group, version) = group_version.split_once('/').unwrap_or(("", group_version));

@@ -62,6 +62,35 @@ pub fn absent_member(schema: &Schema, field: &Field) -> Option<Value> {
     Some(if is_null { Value::Null } else { zero_value(Node { schema, shape: field.shape }) })
 }
 
+/// Turns empty lists and maps that are always written into `null`: what is stored does not tell them from absent ones,
+/// as upstream's protobuf does not, while the owners of fields and the texts of refusals do.
+pub fn forget_empty(value: &mut Value, node: Node<'_>) {
+    match (node.shape(), value) {
+        (Shape::Struct { id, .. }, Value::Object(members)) => {
+            let ty = node.schema.ty(*id);
+            for (name, member) in members.iter_mut() {
+                if !matches!(member, Value::Array(_) | Value::Object(_)) {
+                    continue;
+                }
+                let Some(field) = node.schema.field(ty, name) else { continue };
+                let below = node.with(field.shape);
+                if is_empty_collection(below.shape(), member) && node.schema.is_always_written(field) {
+                    *member = absent_member(node.schema, field).unwrap_or_default();
+                } else {
+                    forget_empty(member, below);
+                }
+            }
+        }
+        (Shape::List { item, .. }, Value::Array(items)) => {
+            items.iter_mut().for_each(|member| forget_empty(member, node.with(*item)));
+        }
+        (Shape::Map { value, .. }, Value::Object(members)) => {
+            members.iter_mut().for_each(|(_, member)| forget_empty(member, node.with(*value)));
+        }
+        _ => {}
+    }
+}
+
 fn is_empty_collection(shape: &Shape, value: &Value) -> bool {
     match value {
         // a list in a message of its own is told from none
@@ -171,10 +200,7 @@ impl<'s> Guide for Walk<'s> {
             | Shape::SchemaOrArray
             | Shape::SchemaOrStrings
             | Shape::Any => Ok(()),
-            Shape::Quantity => Err(Mismatch::Text(
-                "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-                    .to_owned(),
-            )),
+            Shape::Quantity => Err(no_quantity()),
             _ => Err(self.mismatch("object")),
         }
     }
@@ -188,6 +214,7 @@ impl<'s> Guide for Walk<'s> {
             | Shape::SchemaOrArray
             | Shape::SchemaOrStrings
             | Shape::Any => Ok(()),
+            Shape::Quantity => Err(no_quantity()),
             // Go reads a list of numbers as bytes; no client sends one
             _ => Err(self.mismatch("array")),
         }
@@ -219,6 +246,7 @@ impl<'s> Guide for Walk<'s> {
             (Shape::Time, Scalar::String(s)) => moment(&s),
             (Shape::MicroTime, Scalar::String(s)) => micro_moment(&s),
             (Shape::SchemaOrStrings, Scalar::String(s)) => Ok(Value::String(s)),
+            (Shape::Quantity, Scalar::Bool(_)) => Err(no_quantity()),
             (_, Scalar::Bool(_)) => Err(self.mismatch("bool")),
             (_, Scalar::Number(_)) => Err(self.mismatch("number")),
             (_, Scalar::String(_)) => Err(self.mismatch("string")),
@@ -253,16 +281,8 @@ impl<'s> Guide for Walk<'s> {
             if !schema.is_always_written(field) {
                 continue;
             }
-            let found = members.iter().position(|(name, _)| *name == field.name);
-            // protobuf, in which upstream stores, does not tell empty lists and maps from absent ones
-            let is_there = found.is_some_and(|at| !is_empty_collection(schema.shape(field.shape), &members[at].1));
-            if is_there {
-                continue;
-            }
-            let absent = absent_member(schema, field).unwrap_or_default();
-            match found {
-                Some(at) => members[at].1 = absent,
-                None => members.push((field.name.clone(), absent)),
+            if !members.iter().any(|(name, _)| *name == field.name) {
+                members.push((field.name.clone(), absent_member(schema, field).unwrap_or_default()));
             }
         }
         let metadata = members.iter_mut().find(|(name, _)| name == "metadata").map(|(_, value)| value);
@@ -295,6 +315,12 @@ fn free(scalar: Scalar<'_>) -> Value {
             Err(_) => literal.parse::<f64>().ok().filter(|f| f.is_finite()).map_or(Value::Null, Value::Float),
         },
     }
+}
+
+/// What is said of whatever is no number and no string where a quantity is wanted.
+fn no_quantity() -> Mismatch {
+    let why = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+    Mismatch::Text(why.to_owned())
 }
 
 fn quantity(text: &str) -> Result<Value, Mismatch> {
@@ -376,7 +402,15 @@ fn unparsed_time(text: &str, layout: &str) -> String {
         }
         rest = &rest[part.len()..];
     }
-    let last = if layout.contains(".000000") && !rest.starts_with('.') { ".000000" } else { "Z07:00" };
+    let mut last = "Z07:00";
+    if layout.contains(".000000") {
+        const FRACTION_BYTES: usize = ".000000".len();
+        let is_fraction = |text: &[u8]| text[0] == b'.' && text[1..].iter().all(u8::is_ascii_digit);
+        match rest.as_bytes().get(..FRACTION_BYTES) {
+            Some(fraction) if is_fraction(fraction) => rest = &rest[FRACTION_BYTES..],
+            _ => last = ".000000",
+        }
+    }
     let shown = pintle_apimachinery::field::go_quote(rest);
     format!("parsing time {quoted} as {layout:?}: cannot parse {shown} as {last:?}")
 }
@@ -405,7 +439,9 @@ mod tests {
     fn what_is_written_though_it_is_not_there() {
         let decoded = |group: &str, kind_name: &str, json: &str| {
             let id = kind(group, "v1", kind_name).unwrap().id;
-            decode(json.as_bytes(), id).unwrap().value.to_json_string()
+            let mut value = decode(json.as_bytes(), id).unwrap().value;
+            forget_empty(&mut value, builtin().root(id));
+            value.to_json_string()
         };
         expect![[r#"{"metadata":{},"rules":null}"#]].assert_eq(&decoded(
             "rbac.authorization.k8s.io",

@@ -11,6 +11,6 @@ mod resources;
 mod types;
 
 pub use builtin::{Kind, builtin, kind, kinds, type_named};
-pub use decode::{absent_member, decode, decode_value, zero_value};
+pub use decode::{absent_member, decode, decode_value, forget_empty, zero_value};
 pub use resources::{Column, Resource, columns, resource, resources};
 pub use types::{Field, Keys, ListKind, MessageField, Node, Range, Schema, Shape, ShapeId, Slot, Type, TypeId};

@@ -59,9 +59,9 @@ pub fn resources() -> &'static [Resource] {
 
 /// The resource (or subresource, when `subresource` is not empty) of this name.
 pub fn resource(group: &str, version: &str, plural: &str, subresource: &str) -> Option<&'static Resource> {
-    all_resources().iter().find(|r| {
-        r.group == group && r.version == version && r.plural == plural && r.subresource == subresource
-    })
+    all_resources()
+        .iter()
+        .find(|r| r.group == group && r.version == version && r.plural == plural && r.subresource == subresource)
 }
 
 /// The columns of a resource's Table, in order.

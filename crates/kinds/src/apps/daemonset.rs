@@ -77,6 +77,13 @@ impl Strategy for DaemonSet {
         }
         spec.set_default("revisionHistoryLimit", 10);
         set_template_defaults(spec.make("template"));
+        // a field of upstream's own form, which is an annotation of the served one
+        let generation = template_generation(object);
+        set_annotation(object, TEMPLATE_GENERATION, generation.to_string());
+    }
+
+    fn annotations_of_conversion(&self) -> &'static [&'static str] {
+        &[TEMPLATE_GENERATION]
     }
 
     fn prepare_for_create(&self, _: RequestInfo<'_>, object: &mut Value) {

@@ -172,6 +172,19 @@ impl Strategy for GroupEvent {
         TABLE
     }
 
+    fn renamed_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("regarding.kind", "involvedObject.kind"),
+            ("regarding.namespace", "involvedObject.namespace"),
+            ("regarding.name", "involvedObject.name"),
+            ("regarding.uid", "involvedObject.uid"),
+            ("regarding.apiVersion", "involvedObject.apiVersion"),
+            ("regarding.resourceVersion", "involvedObject.resourceVersion"),
+            ("regarding.fieldPath", "involvedObject.fieldPath"),
+            ("reportingController", "reportingComponent"),
+        ]
+    }
+
     fn unknown_field_message(&self, field: &str) -> String {
         label_not_supported(field)
     }

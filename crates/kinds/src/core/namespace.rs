@@ -76,6 +76,10 @@ impl Strategy for Namespace {
         !object.at("spec.finalizers").items().is_empty()
     }
 
+    fn is_deleted_in_two_steps(&self) -> bool {
+        true
+    }
+
     fn begin_deletion(&self, object: &mut Value, _now: jiff::Timestamp) {
         *object.make("status.phase") = Value::from("Terminating");
     }

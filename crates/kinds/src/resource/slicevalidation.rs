@@ -207,7 +207,7 @@ mod tests {
             {"spec":{"allNodes":true,"nodeName":"N","nodeSelector":{"nodeSelectorTerms":[]}}}
                 spec.nodeName: Invalid value: "N": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')
                 spec.nodeSelector.nodeSelectorTerms: Required value: must have at least one node selector term
-                spec.nodeSelector.nodeSelectorTerms: Invalid value: null: must have exactly one node selector term
+                spec.nodeSelector.nodeSelectorTerms: Invalid value: []: must have exactly one node selector term
                 spec: Invalid value: "{`nodeName`, `nodeSelector`, `allNodes`}": exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required, but multiple fields are set
             {"spec":{"devices":[{"name":"A"},{"name":"a"},{"name":"a"}]}}
                 spec.devices[0].name: Invalid value: "A": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')

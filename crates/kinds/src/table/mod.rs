@@ -116,8 +116,8 @@ impl IncludeObject {
 }
 
 /// The cells of an object of a built-in resource, in the order of [`column_definitions`]. `resource` may carry a
-/// subresource (`deployments/scale`); `object` has the wire form of
-/// any version that is served.
+/// subresource (`deployments/scale`); `object` has the
+/// wire form that is stored.
 pub fn cells(group: &str, resource: &str, object: &Value, now: Timestamp) -> Vec<Value> {
     let subject = Subject { object, now };
     let (plural, subresource) = resource.split_once('/').unwrap_or((resource, ""));
@@ -155,7 +155,7 @@ fn column(name: &str, kind: &str, format: &str, priority: i32) -> Value {
     let description = match name {
         "Name" => "Name of the object.",
         "Age" | "Created At" => "When the object was created.",
-        // of runtime classes; upstream says nothing of it either
+        // upstream looks the text up where there is none
         "Handler" => "",
         other => other,
     };

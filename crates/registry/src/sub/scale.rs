@@ -8,9 +8,7 @@ use crate::update::{PartUpdater, check_name};
 use pintle_apimachinery::labels::Selector;
 use pintle_apimachinery::meta::Meta;
 use pintle_apimachinery::status::Result;
-use pintle_apimachinery::{
-    ErrorList, FieldError, GroupKind, GroupResource, GroupVersionKind, Path, Status, Value, json,
-};
+use pintle_apimachinery::{ErrorList, FieldError, GroupKind, GroupVersionKind, Path, Status, Value, json};
 use pintle_patch::apply::{Applied, OneVersion, Scope, Writer, apply, to_parent, to_scale, update};
 use pintle_schema::{Node, TypeId};
 use pintle_storage::Record;
@@ -139,9 +137,7 @@ impl PartUpdater for ScaleUpdater<'_> {
                 let mut scale = body.clone();
                 let uid = scale.uid();
                 if !uid.is_empty() && uid != part.uid() {
-                    let why =
-                        format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {}", part.uid());
-                    return Err(Box::new(Status::conflict(resource.group_resource(), call.name, why)));
+                    return Err(resource.uid_mismatch(call, uid, part.uid()));
                 }
                 let writer = Writer { manager: call.manager(&self.options.field_manager), now: call.now };
                 update(&scope, Some(part), &mut scale, &writer);
@@ -153,7 +149,12 @@ impl PartUpdater for ScaleUpdater<'_> {
                 let writer = Writer { manager: &self.options.field_manager, now: call.now };
                 match apply(&scope, Some(part), &document.value, &writer, self.options.force)? {
                     Applied::Nothing => part.clone(),
-                    Applied::Owners(scale) | Applied::Object(scale) => scale,
+                    Applied::Owners(scale) => scale,
+                    Applied::Object(_) if resource.is_custom() => {
+                        let why = "request to convert CR to an invalid group/version: autoscaling/v1";
+                        return Err(scope.conversion_failed(&document.value, why));
+                    }
+                    Applied::Object(scale) => scale,
                 }
             }
             ScaleWrite::Patch(patch) => {
@@ -169,7 +170,8 @@ impl PartUpdater for ScaleUpdater<'_> {
             scale.make("metadata").set("namespace", call.namespace);
         }
         check_name(call, &scale)?;
-        let errors = validate(&scale);
+        // custom resources are judged as a whole
+        let errors = if resource.is_custom() { ErrorList::new() } else { validate(&scale) };
         if !errors.is_empty() {
             return Err(Box::new(Status::invalid(&GroupKind::new("autoscaling", "Scale"), scale.name(), &errors)));
         }
@@ -205,6 +207,5 @@ fn validate(scale: &Value) -> ErrorList {
         let path = Path::new("spec.replicas");
         errors.push(FieldError::invalid(&path, replicas, "must be greater than or equal to 0"));
     }
-    let _ = GroupResource::default;
     errors
 }

@@ -165,6 +165,8 @@ static SELECTABLE: FieldTable = &[
     ("status.podIP", |pod| {
         Cow::Borrowed(pod["status"]["podIPs"].items().first().map_or("", |ip| ip["ip"].str_or_empty()))
     }),
+    // upstream lets it be named, and gives it no value
+    ("status.podIPs", |_| Cow::Borrowed("")),
     ("status.nominatedNodeName", |pod| Cow::Borrowed(pod["status"]["nominatedNodeName"].str_or_empty())),
 ];
 
