@@ -2,6 +2,7 @@
 #![expect(clippy::print_stdout, reason = "what a command answers goes to standard output")]
 
 mod admission;
+mod cluster;
 mod etcd_role;
 mod exit;
 mod flags;

@@ -1,8 +1,10 @@
 //! `pintle up`: a whole cluster in one process.
 
+use crate::cluster::Cluster;
 use crate::flags::UpFlags;
 use crate::serve::{Server, interrupted};
 use anyhow::Result;
+use pintle_informer::CancellationToken;
 use tokio::time::Instant;
 
 /// Runs the cluster until it is interrupted.
@@ -24,6 +26,18 @@ pub(crate) async fn up(flags: UpFlags) -> Result<()> {
         kubeconfig.display(),
         kubeconfig.parent().unwrap_or(&kubeconfig).display(),
     );
-    server.run(interrupted()).await;
-    Ok(())
+    let (stop, stop_serving) = (CancellationToken::new(), CancellationToken::new());
+    let serving = tokio::spawn(server.run(stop_serving.clone().cancelled_owned()));
+    let started = Cluster::start(&kubeconfig, flags.nodes, &stop);
+    if let Ok(cluster) = started {
+        interrupted().await;
+        // first those who use the server, then the server
+        stop.cancel();
+        cluster.stopped().await;
+        stop_serving.cancel();
+        return serving.await.map_err(anyhow::Error::from);
+    }
+    stop_serving.cancel();
+    serving.await?;
+    started.map(drop)
 }
