@@ -75,7 +75,11 @@ impl Nodes {
     ///
     /// # Errors
     /// [`StartError`].
-    pub fn start(factory: &SharedInformerFactory, options: NodesOptions, stop: &CancellationToken) -> Result<Nodes, StartError> {
+    pub fn start(
+        factory: &SharedInformerFactory,
+        options: NodesOptions,
+        stop: &CancellationToken,
+    ) -> Result<Nodes, StartError> {
         if options.n_nodes > NODES_MAX {
             return Err(StartError::TooMany(options.n_nodes));
         }

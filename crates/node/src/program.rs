@@ -25,9 +25,38 @@ const RUN_MAX: Duration = Duration::from_secs(400 * 86_400);
 
 /// Programs that serve until they are stopped: images that need no command for it. Their last path segment, without tag.
 const SERVERS: [&str; 33] = [
-    "alertmanager", "caddy", "cassandra", "consul", "coredns", "elasticsearch", "envoy", "etcd", "grafana", "haproxy",
-    "httpbin", "httpd", "influxdb", "jenkins", "kafka", "mariadb", "memcached", "minio", "mongo", "mysql", "nats", "nginx",
-    "node-exporter", "pause", "postgres", "prometheus", "rabbitmq", "redis", "registry", "tomcat", "traefik", "vault",
+    "alertmanager",
+    "caddy",
+    "cassandra",
+    "consul",
+    "coredns",
+    "elasticsearch",
+    "envoy",
+    "etcd",
+    "grafana",
+    "haproxy",
+    "httpbin",
+    "httpd",
+    "influxdb",
+    "jenkins",
+    "kafka",
+    "mariadb",
+    "memcached",
+    "minio",
+    "mongo",
+    "mysql",
+    "nats",
+    "nginx",
+    "node-exporter",
+    "pause",
+    "postgres",
+    "prometheus",
+    "rabbitmq",
+    "redis",
+    "registry",
+    "tomcat",
+    "traefik",
+    "vault",
     "zookeeper",
 ];
 
@@ -129,7 +158,9 @@ fn serves(container: &Container) -> bool {
         return true;
     }
     match image_name(&container.image) {
-        Some("agnhost") => container.command.iter().chain(&container.args).flatten().any(|w| AGNHOST_SERVERS.contains(&w.as_str())),
+        Some("agnhost") => {
+            container.command.iter().chain(&container.args).flatten().any(|w| AGNHOST_SERVERS.contains(&w.as_str()))
+        }
         Some(name) => container.command.is_none() && SERVERS.contains(&name),
         None => false,
     }
@@ -216,14 +247,18 @@ mod tests {
             (json!({"image": "example.org:5000/app@sha256:00", "ports": [{"containerPort": 80}]}), json!({})),
             (json!({"image": "registry.k8s.io/e2e-test-images/agnhost:2.53", "args": ["netexec"]}), json!({})),
             (json!({"image": "a", "command": ["/bin/sh", "-ec", "while true; do date; sleep 1; done"]}), json!({})),
-            (json!({"image": "a", "command": ["sh", "-c", "exit $CODE"], "env": [{"name": "CODE", "value": "4"}]}), json!({})),
+            (
+                json!({"image": "a", "command": ["sh", "-c", "exit $CODE"], "env": [{"name": "CODE", "value": "4"}]}),
+                json!({}),
+            ),
             (json!({"image": "a", "command": ["sh", "-c", "a | b"]}), json!({})),
             (json!({"image": "a"}), json!({"pintle.dev/exit-code": "3"})),
             (json!({"image": "a"}), json!({"pintle.dev/run-seconds": "1", "pintle.dev/run-seconds.c": "0.5"})),
         ] {
             let mut named = container.clone();
             named["name"] = json!("c");
-            let pod: Pod = serde_json::from_value(json!({"metadata": {"name": "p", "annotations": annotations}})).unwrap();
+            let pod: Pod =
+                serde_json::from_value(json!({"metadata": {"name": "p", "annotations": annotations}})).unwrap();
             let parsed: Container = serde_json::from_value(named).unwrap();
             let ends = [true, false].map(|may_serve| match end(&pod, &parsed, may_serve, &Profile::default()) {
                 End::Never => "runs".to_owned(),

@@ -187,7 +187,10 @@ impl Cache {
 
     fn place(&mut self, pod: Arc<PodInfo>, is_assumed: bool) -> Option<Arc<PodInfo>> {
         let before = self.remove_pod(&pod.name);
-        let node = self.nodes.entry(pod.node.clone()).or_insert_with(|| NodeInfo { name: pod.node.clone(), ..NodeInfo::default() });
+        let node = self
+            .nodes
+            .entry(pod.node.clone())
+            .or_insert_with(|| NodeInfo { name: pod.node.clone(), ..NodeInfo::default() });
         node.add(Arc::clone(&pod));
         if !pod.owner.is_empty() {
             let nodes = self.owners.entry(pod.owner.clone()).or_default();

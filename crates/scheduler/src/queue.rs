@@ -184,7 +184,8 @@ impl SchedulingQueue {
             if since + UNSCHEDULABLE_TIMEOUT > now {
                 break;
             }
-            let is_gated = self.waiters.get(&name).is_some_and(|waiter| waiter.rejected_by == Plugins::SCHEDULING_GATES);
+            let is_gated =
+                self.waiters.get(&name).is_some_and(|waiter| waiter.rejected_by == Plugins::SCHEDULING_GATES);
             if is_gated {
                 self.put(&name, Place::Waiting(now));
             } else {

@@ -147,9 +147,7 @@ mod tests {
 
     #[test]
     fn what_pods_ask_for() {
-        let container = |cpu: &str, policy: Option<&str>| {
-            json!({"name": "c", "restartPolicy": policy, "resources": {"requests": {"cpu": cpu, "example.org/x": "1"}}})
-        };
+        let container = |cpu: &str, policy: Option<&str>| json!({"name": "c", "restartPolicy": policy, "resources": {"requests": {"cpu": cpu, "example.org/x": "1"}}});
         let spec: PodSpec = serde_json::from_value(json!({
             "containers": [container("100m", None), container("200m", None)],
             "initContainers": [container("50m", Some("Always")), container("1", None)],
@@ -159,9 +157,10 @@ mod tests {
         let (needs, counts) = pod_requests(&spec);
         assert_eq!((needs.milli_cpu, needs.memory, needs.other("example.org/x")), (1050, 1024, 3));
         assert_eq!(counts.memory, 3 * DEFAULT_MEMORY + 1024);
-        let whole: PodSpec =
-            serde_json::from_value(json!({"containers": [container("1", None)], "resources": {"requests": {"cpu": "3"}}}))
-                .unwrap();
+        let whole: PodSpec = serde_json::from_value(
+            json!({"containers": [container("1", None)], "resources": {"requests": {"cpu": "3"}}}),
+        )
+        .unwrap();
         assert_eq!(pod_requests(&whole).0.milli_cpu, 3000);
     }
 }

@@ -195,7 +195,9 @@ impl Shared {
         let message = why.to_string();
         self.tell(pod, EventType::Warning, "FailedScheduling", &message);
         let demands = pod.demands.as_deref();
-        let is_told = demands.and_then(|demands| demands.told.as_ref()).is_some_and(|told| *told == ("Unschedulable".to_owned(), message.clone()));
+        let is_told = demands
+            .and_then(|demands| demands.told.as_ref())
+            .is_some_and(|told| *told == ("Unschedulable".to_owned(), message.clone()));
         if is_told {
             return;
         }

@@ -109,7 +109,12 @@ pub fn select(
     }
 }
 
-fn among_all<'c>(cache: &'c Cache, filter: &Filter<'_>, cursor: &mut Cursor, failure: &mut Unschedulable) -> Vec<&'c NodeInfo> {
+fn among_all<'c>(
+    cache: &'c Cache,
+    filter: &Filter<'_>,
+    cursor: &mut Cursor,
+    failure: &mut Unschedulable,
+) -> Vec<&'c NodeInfo> {
     let n_slots = cache.nodes().len();
     let n_wanted = n_feasible_wanted(cache.n_nodes());
     let mut feasible = Vec::new();
@@ -128,7 +133,12 @@ fn among_all<'c>(cache: &'c Cache, filter: &Filter<'_>, cursor: &mut Cursor, fai
 }
 
 /// The pod says by name where it can be: nobody else is asked.
-fn among_named<'c>(cache: &'c Cache, filter: &Filter<'_>, names: &[Str], failure: &mut Unschedulable) -> Vec<&'c NodeInfo> {
+fn among_named<'c>(
+    cache: &'c Cache,
+    filter: &Filter<'_>,
+    names: &[Str],
+    failure: &mut Unschedulable,
+) -> Vec<&'c NodeInfo> {
     let mut feasible = Vec::new();
     for name in names {
         let Some((idx, _, node)) = cache.nodes().get_full(name).filter(|(_, _, node)| node.is_known) else { continue };
@@ -145,7 +155,9 @@ fn among_named<'c>(cache: &'c Cache, filter: &Filter<'_>, names: &[Str], failure
             let is_asked = failure.rejections.iter().take(n_asked).any(|(asked, _)| *asked == idx);
             if node.is_known && !is_asked {
                 let reasons = vec![reason.into()];
-                failure.rejections.push((idx, Rejection { plugin: Plugins::NODE_AFFINITY, reasons, is_resolvable: false }));
+                failure
+                    .rejections
+                    .push((idx, Rejection { plugin: Plugins::NODE_AFFINITY, reasons, is_resolvable: false }));
             }
         }
     }

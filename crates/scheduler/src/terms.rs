@@ -57,15 +57,18 @@ impl NodeTerm {
         let mut is_readable = true;
         for expression in term.match_expressions.iter().flatten() {
             let values = expression.values.iter().flatten().map(Str::new).collect();
-            let read = operator(&expression.operator).map(|operator| Requirement::new(&expression.key, operator, values));
+            let read =
+                operator(&expression.operator).map(|operator| Requirement::new(&expression.key, operator, values));
             match read {
                 Some(Ok(requirement)) => requirements.push(requirement),
                 Some(Err(_)) | None => is_readable = false,
             }
         }
-        let names = term.match_fields.iter().flatten().map(|field| {
-            (field.operator == "In", field.values.iter().flatten().map(Str::new).collect())
-        });
+        let names = term
+            .match_fields
+            .iter()
+            .flatten()
+            .map(|field| (field.operator == "In", field.values.iter().flatten().map(Str::new).collect()));
         let names: Vec<(bool, Vec<Str>)> = names.collect();
         let is_empty = requirements.is_empty() && names.is_empty();
         let labels = if is_readable { Selector::of(requirements) } else { Selector::nothing() };

@@ -87,9 +87,10 @@ fn initialized(spec: &PodSpec, status: &PodStatus) -> Verdict {
         return Verdict { is_true: true, reason: "PodCompleted", message: String::new() };
     }
     let mut incomplete = spec.init_containers.iter().flatten().filter(is_incomplete).peekable();
-    let main_has_begun = status.container_statuses.iter().flatten().any(|status| {
-        status.state.as_ref().is_some_and(|state| state.running.is_some() || state.terminated.is_some())
-    });
+    let main_has_begun =
+        status.container_statuses.iter().flatten().any(|status| {
+            status.state.as_ref().is_some_and(|state| state.running.is_some() || state.terminated.is_some())
+        });
     if incomplete.peek().is_none() || main_has_begun && status.phase.as_deref() != Some("Failed") {
         return Verdict::TRUE;
     }
@@ -132,8 +133,10 @@ fn ready(spec: &PodSpec, status: &PodStatus, containers: &Verdict) -> Verdict {
         let type_ = &gate.condition_type;
         match status.conditions.iter().flatten().find(|condition| condition.type_ == *type_) {
             None => messages.push(format!("corresponding condition of pod readiness gate \"{type_}\" does not exist.")),
-            Some(condition) if condition.status != "True" => messages
-                .push(format!("the status of pod readiness gate \"{type_}\" is not \"True\", but {}", condition.status)),
+            Some(condition) if condition.status != "True" => messages.push(format!(
+                "the status of pod readiness gate \"{type_}\" is not \"True\", but {}",
+                condition.status
+            )),
             Some(_) => {}
         }
     }

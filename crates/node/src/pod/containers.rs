@@ -1,7 +1,7 @@
 //! The containers of a pod and what becomes of them: waiting, running, terminated, started again.
 
-use super::{PodEvent, later};
 use super::names::{container_id, full_image, image_id};
+use super::{PodEvent, later};
 use crate::profile::Profile;
 use crate::program::{self, End};
 use jiff::Timestamp;
@@ -127,7 +127,9 @@ impl<'a> Containers<'a> {
     pub(super) fn never_start(&mut self, reason: &str) {
         for slot in self.slots.iter_mut().filter(|slot| running(&slot.status).is_none()) {
             let message = match reason {
-                "ImagePullBackOff" => Some(format!("Back-off pulling image {:?}", slot.spec.image.as_deref().unwrap_or_default())),
+                "ImagePullBackOff" => {
+                    Some(format!("Back-off pulling image {:?}", slot.spec.image.as_deref().unwrap_or_default()))
+                }
                 _ => None,
             };
             slot.status.state = Some(waiting(reason, message));
@@ -139,7 +141,8 @@ impl<'a> Containers<'a> {
         for idx in 0..self.n_inits {
             self.advance_one(idx);
             let slot = &self.slots[idx];
-            let is_done = if is_sidecar(slot.spec) { slot.status.started == Some(true) } else { ended_well(&slot.status) };
+            let is_done =
+                if is_sidecar(slot.spec) { slot.status.started == Some(true) } else { ended_well(&slot.status) };
             if !is_done && !self.mains_have_begun() {
                 return;
             }
@@ -249,7 +252,9 @@ impl<'a> Containers<'a> {
         let state = ContainerStateRunning { started_at: Some(Time(floor_second(now))) };
         slot.status.state = Some(ContainerState { running: Some(state), ..ContainerState::default() });
         let image = format!("{image:?}");
-        self.event(idx, false, "Pulled", |_| format!("Container image {image} already present on machine and can be accessed by the pod"));
+        self.event(idx, false, "Pulled", |_| {
+            format!("Container image {image} already present on machine and can be accessed by the pod")
+        });
         self.event(idx, false, "Created", |_| "Container created".to_owned());
         self.event(idx, false, "Started", |_| "Container started".to_owned());
         self.watch_running(idx, floor_second(now));
@@ -282,7 +287,8 @@ impl<'a> Containers<'a> {
     /// The pod's phase while it is not being deleted.
     pub(super) fn phase(&self) -> &'static str {
         let inits = &self.slots[..self.n_inits];
-        let failed = |slot: &&Slot<'_>| last_end(&slot.status).is_some_and(|end| end.exit_code != 0) && !self.starts_again(slot);
+        let failed =
+            |slot: &&Slot<'_>| last_end(&slot.status).is_some_and(|end| end.exit_code != 0) && !self.starts_again(slot);
         if inits.iter().filter(|slot| !is_sidecar(slot.spec)).any(|slot| failed(&slot)) {
             return "Failed";
         }
@@ -335,7 +341,6 @@ fn fresh(container: &Container, reason: &str) -> ContainerStatus {
         mount_path: mount.mount_path.clone(),
         read_only: mount.read_only,
         recursive_read_only: mount.read_only.filter(|is| *is).map(|_| "Disabled".to_owned()),
-        ..VolumeMountStatus::default()
     });
     ContainerStatus {
         name: container.name.clone(),

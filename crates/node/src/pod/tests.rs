@@ -84,7 +84,11 @@ fn check(pod: Value, n_steps: usize, delete_at: Option<f64>, expected: Expect) {
 #[test]
 fn a_server_lives_until_it_is_deleted() {
     let pod = json!({"spec": {"containers": [{"name": "web", "image": "nginx", "readinessProbe": {"initialDelaySeconds": 5}}]}});
-    check(pod, 20, Some(60.0), expect![[r#"
+    check(
+        pod,
+        20,
+        Some(60.0),
+        expect![[r#"
             0 Pending [web: waiting ContainerCreating] Initialized PodScheduled 
             0 Pending [web: waiting ContainerCreating] Initialized PodScheduled 
           0.3 Running [web: running] PodReadyToStartContainers Initialized PodScheduled Pulled Created Started
@@ -94,44 +98,64 @@ fn a_server_lives_until_it_is_deleted() {
            60 Running [web: running ready] PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled Killing
          60.3 Succeeded [web: Completed 0] Initialized PodScheduled 
               removed
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn jobs() {
     let spec = json!({"restartPolicy": "Never", "containers": [{"name": "a", "image": "x"}, {"name": "b", "image": "perl", "command": ["perl"]}]});
-    check(json!({"spec": spec}), 20, None, expect![[r#"
+    check(
+        json!({"spec": spec}),
+        20,
+        None,
+        expect![[r#"
             0 Pending [a: waiting ContainerCreating, b: waiting ContainerCreating] Initialized PodScheduled 
             0 Pending [a: waiting ContainerCreating, b: waiting ContainerCreating] Initialized PodScheduled 
           0.3 Running [a: running ready, b: running ready] PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled Pulled Created Started Pulled Created Started
           0.3 Running [a: running ready, b: running ready] PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled 
             1 Succeeded [a: Completed 0, b: Completed 0] Initialized PodScheduled 
             1 Succeeded [a: Completed 0, b: Completed 0] Initialized PodScheduled 
-    "#]]);
+    "#]],
+    );
     let failing = json!({"restartPolicy": "Never", "containers": [{"name": "a", "image": "x", "command": ["sh", "-c", "sleep 3; exit 4"]}]});
-    check(json!({"spec": failing}), 20, None, expect![[r#"
+    check(
+        json!({"spec": failing}),
+        20,
+        None,
+        expect![[r#"
             0 Pending [a: waiting ContainerCreating] Initialized PodScheduled 
             0 Pending [a: waiting ContainerCreating] Initialized PodScheduled 
           0.3 Running [a: running ready] PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled Pulled Created Started
           0.3 Running [a: running ready] PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled 
             3 Failed [a: Error 4] Initialized PodScheduled 
             3 Failed [a: Error 4] Initialized PodScheduled 
-    "#]]);
+    "#]],
+    );
     let late = json!({"activeDeadlineSeconds": 2, "restartPolicy": "Never", "containers": [{"name": "a", "image": "x", "command": ["sleep", "9"]}]});
-    check(json!({"spec": late}), 20, None, expect![[r#"
+    check(
+        json!({"spec": late}),
+        20,
+        None,
+        expect![[r#"
             0 Pending [a: waiting ContainerCreating] Initialized PodScheduled 
             0 Pending [a: waiting ContainerCreating] Initialized PodScheduled 
           0.3 Running [a: running ready] PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled Pulled Created Started
           0.3 Running [a: running ready] PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled 
             2 Failed [a: Error 137] Initialized PodScheduled 
             2 Failed [a: Error 137] Initialized PodScheduled 
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn failing_containers_are_started_again_ever_more_slowly() {
     let spec = json!({"restartPolicy": "OnFailure", "containers": [{"name": "a", "image": "x", "command": ["false"]}]});
-    check(json!({"spec": spec}), 16, None, expect![[r#"
+    check(
+        json!({"spec": spec}),
+        16,
+        None,
+        expect![[r#"
             0 Pending [a: waiting ContainerCreating] Initialized PodScheduled 
             0 Pending [a: waiting ContainerCreating] Initialized PodScheduled 
           0.3 Running [a: Error 1] PodReadyToStartContainers Initialized PodScheduled Pulled Created Started
@@ -148,7 +172,8 @@ fn failing_containers_are_started_again_ever_more_slowly() {
            70 Running [a: waiting CrashLoopBackOff x4] PodReadyToStartContainers Initialized PodScheduled BackOff
            70 Running [a: waiting CrashLoopBackOff x4] PodReadyToStartContainers Initialized PodScheduled 
           150 Running [a: Error 1 x5] PodReadyToStartContainers Initialized PodScheduled Pulled Created Started
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -162,7 +187,11 @@ fn init_containers_come_first_and_sidecars_stay() {
         ],
         "containers": [{"name": "main", "image": "x"}],
     });
-    check(json!({"spec": spec}), 30, None, expect![[r#"
+    check(
+        json!({"spec": spec}),
+        30,
+        None,
+        expect![[r#"
             0 Pending [one: waiting PodInitializing, side: waiting PodInitializing, two: waiting PodInitializing, main: waiting PodInitializing] PodScheduled 
             0 Pending [one: waiting PodInitializing, side: waiting PodInitializing, two: waiting PodInitializing, main: waiting PodInitializing] PodScheduled 
           0.3 Pending [one: running, side: waiting PodInitializing, two: waiting PodInitializing, main: waiting PodInitializing] PodReadyToStartContainers PodScheduled Pulled Created Started
@@ -173,41 +202,63 @@ fn init_containers_come_first_and_sidecars_stay() {
             3 Running [one: Completed 0, side: running ready, two: Completed 0, main: running ready] PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled 
             4 Succeeded [one: Completed 0, side: Completed 0, two: Completed 0, main: Completed 0] Initialized PodScheduled 
             4 Succeeded [one: Completed 0, side: Completed 0, two: Completed 0, main: Completed 0] Initialized PodScheduled 
-    "#]]);
+    "#]],
+    );
     let failing = json!({"restartPolicy": "Never", "containers": [{"name": "main", "image": "x"}],
         "initContainers": [{"name": "one", "image": "x", "command": ["false"]}]});
-    check(json!({"spec": failing}), 20, None, expect![[r#"
+    check(
+        json!({"spec": failing}),
+        20,
+        None,
+        expect![[r#"
             0 Pending [one: waiting PodInitializing, main: waiting PodInitializing] PodScheduled 
             0 Pending [one: waiting PodInitializing, main: waiting PodInitializing] PodScheduled 
           0.3 Failed [one: Error 1, main: waiting PodInitializing] PodScheduled Pulled Created Started
           0.3 Failed [one: Error 1, main: waiting PodInitializing] PodScheduled 
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn users_may_choose() {
-    let annotations = json!({"pintle.dev/exit-code": "3", "pintle.dev/run-seconds": "7", "pintle.dev/start-seconds": "2"});
+    let annotations =
+        json!({"pintle.dev/exit-code": "3", "pintle.dev/run-seconds": "7", "pintle.dev/start-seconds": "2"});
     let spec = json!({"restartPolicy": "Never", "containers": [{"name": "a", "image": "nginx"}]});
-    check(json!({"metadata": {"annotations": annotations}, "spec": spec}), 9, None, expect![[r#"
+    check(
+        json!({"metadata": {"annotations": annotations}, "spec": spec}),
+        9,
+        None,
+        expect![[r#"
             0 Pending [a: waiting ContainerCreating] Initialized PodScheduled 
             0 Pending [a: waiting ContainerCreating] Initialized PodScheduled 
             2 Running [a: running ready] PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled Pulled Created Started
             2 Running [a: running ready] PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled 
             9 Failed [a: Error 3] Initialized PodScheduled 
             9 Failed [a: Error 3] Initialized PodScheduled 
-    "#]]);
+    "#]],
+    );
     let annotations = json!({"pintle.dev/waiting-reason": "ImagePullBackOff"});
-    check(json!({"metadata": {"annotations": annotations}, "spec": spec}), 9, None, expect![[r#"
+    check(
+        json!({"metadata": {"annotations": annotations}, "spec": spec}),
+        9,
+        None,
+        expect![[r#"
             0 Pending [a: waiting ImagePullBackOff] Initialized PodScheduled 
             0 Pending [a: waiting ImagePullBackOff] Initialized PodScheduled 
-    "#]]);
+    "#]],
+    );
     let gated = json!({"readinessGates": [{"conditionType": "example.org/x"}], "containers": [{"name": "a", "image": "nginx"}]});
-    check(json!({"metadata": {"annotations": {"pintle.dev/ready": "false"}}, "spec": gated}), 9, None, expect![[r#"
+    check(
+        json!({"metadata": {"annotations": {"pintle.dev/ready": "false"}}, "spec": gated}),
+        9,
+        None,
+        expect![[r#"
             0 Pending [a: waiting ContainerCreating] Initialized PodScheduled 
             0 Pending [a: waiting ContainerCreating] Initialized PodScheduled 
           0.3 Running [a: running] PodReadyToStartContainers Initialized PodScheduled Pulled Created Started
           0.3 Running [a: running] PodReadyToStartContainers Initialized PodScheduled 
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

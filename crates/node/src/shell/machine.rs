@@ -75,19 +75,23 @@ impl Machine {
         ops.iter().enumerate().any(|(end, op)| {
             let Op::Jump(start) = op else { return false };
             let is_loop = *start <= end && !matches!(ops[*start], Op::ForNext { .. });
-            is_loop && self.condition_is_constant(*start) && ops[*start..end].iter().enumerate().all(|(idx, op)| match op {
-                Op::Jump(to) => *to <= end,
-                // the loop's own condition, which never fails
-                Op::JumpIf { to, .. } => *to <= end || idx == 1,
-                Op::Run(command) => !is_exit(command),
-                Op::Set(..) | Op::ForBegin { .. } | Op::ForNext { .. } => true,
-            })
+            is_loop
+                && self.condition_is_constant(*start)
+                && ops[*start..end].iter().enumerate().all(|(idx, op)| match op {
+                    Op::Jump(to) => *to <= end,
+                    // the loop's own condition, which never fails
+                    Op::JumpIf { to, .. } => *to <= end || idx == 1,
+                    Op::Run(command) => !is_exit(command),
+                    Op::Set(..) | Op::ForBegin { .. } | Op::ForNext { .. } => true,
+                })
         })
     }
 
     /// Whether the loop that starts here is `while true` or `while :`.
     fn condition_is_constant(&self, start: usize) -> bool {
-        let [Op::Run(command), Op::JumpIf { is_success: false, .. }, ..] = &self.script.ops[start..] else { return false };
+        let [Op::Run(command), Op::JumpIf { is_success: false, .. }, ..] = &self.script.ops[start..] else {
+            return false;
+        };
         matches!(command.words.as_slice(), [word] if matches!(word.as_keyword(), Some("true" | ":")))
     }
 
@@ -164,7 +168,10 @@ impl Machine {
         let mut printed = None;
         self.status = 0;
         match (base, args) {
-            ("true" | ":" | "cd" | "set" | "export" | "mkdir" | "touch" | "trap" | "sync" | "wait" | "rm" | "chmod", _) => {
+            (
+                "true" | ":" | "cd" | "set" | "export" | "mkdir" | "touch" | "trap" | "sync" | "wait" | "rm" | "chmod",
+                _,
+            ) => {
                 self.export(base, args);
             }
             ("false", _) => self.status = 1,

@@ -50,12 +50,15 @@ fn commands_one_after_the_other() {
             1.5s exit 3
         "#]],
     );
-    check("echo oops >&2; perl -Mbignum=bpi -wle 'print bpi(2000)'; date +%Y; hostname > /tmp/x", expect![[r#"
+    check(
+        "echo oops >&2; perl -Mbignum=bpi -wle 'print bpi(2000)'; date +%Y; hostname > /tmp/x",
+        expect![[r#"
         0ns! "oops\n"
         0ns unknown ["perl", "-Mbignum=bpi", "-wle", "print bpi(2000)"]
         500ms "2026\n"
         500ms exit 0
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -70,22 +73,34 @@ fn loops() {
             waiting
         "#]],
     );
-    check("for i in a b $(seq 3 4); do if [ $i = b ]; then continue; else printf '%s,\\n' $i; fi; done; exit", expect![[r#"
+    check(
+        "for i in a b $(seq 3 4); do if [ $i = b ]; then continue; else printf '%s,\\n' $i; fi; done; exit",
+        expect![[r#"
         0ns "a,\n"
         0ns "3,\n"
         0ns "4,\n"
         0ns exit 0
-    "#]]);
-    check("while :; do sleep 3; break; done; ! true", expect![[r#"
+    "#]],
+    );
+    check(
+        "while :; do sleep 3; break; done; ! true",
+        expect![[r#"
         3s exit 1
-    "#]]);
-    check("while true; do true; done", expect![[r#"
+    "#]],
+    );
+    check(
+        "while true; do true; done",
+        expect![[r#"
         endless
         waiting
-    "#]]);
-    check("until false; do sleep 5; exit 7; done", expect![[r#"
+    "#]],
+    );
+    check(
+        "until false; do sleep 5; exit 7; done",
+        expect![[r#"
         5s exit 7
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

@@ -25,7 +25,11 @@ pub(super) struct Word {
 enum Part {
     Text(String),
     /// A variable, and what stands in for it if it is not set. Outside quotes its value is split at blanks.
-    Variable { name: String, default: String, is_quoted: bool },
+    Variable {
+        name: String,
+        default: String,
+        is_quoted: bool,
+    },
     /// `$((..))`
     Sum(String),
     /// `$(date ..)`
@@ -221,7 +225,8 @@ impl<'a> Lexer<'a> {
             _ => {
                 // `2>` is an operator at the beginning of a word alone
                 let is_word = self.word.is_some() || c.is_ascii_digit() && !self.rest[1..].starts_with('>');
-                let operator = OPERATORS.iter().find(|o| self.rest.starts_with(**o) && !(is_word && c.is_ascii_digit()));
+                let operator =
+                    OPERATORS.iter().find(|o| self.rest.starts_with(**o) && !(is_word && c.is_ascii_digit()));
                 if let Some(operator) = operator {
                     self.end_word();
                     if *operator == "|" {
@@ -284,8 +289,11 @@ impl<'a> Lexer<'a> {
 
     /// What begins with a dollar sign.
     fn dollar(&mut self, is_quoted: bool) -> Result<Part, ParseError> {
-        let variable =
-            |name: &str, default: &str| Part::Variable { name: name.to_owned(), default: default.to_owned(), is_quoted };
+        let variable = |name: &str, default: &str| Part::Variable {
+            name: name.to_owned(),
+            default: default.to_owned(),
+            is_quoted,
+        };
         if let Some(rest) = self.rest.strip_prefix("$((") {
             let len = rest.find("))").ok_or_else(|| ParseError::new("a sum does not end"))?;
             self.rest = &rest[len + 2..];

@@ -159,7 +159,8 @@ impl<'a> Filter<'a> {
 
 /// Whether the node has a taint that keeps the pod off.
 fn untolerated(demands: &Demands, node: &NodeInfo) -> Result<(), Rejection> {
-    let keeps_off = |taint: &&k8s_openapi::api::core::v1::Taint| matches!(taint.effect.as_str(), "NoSchedule" | "NoExecute");
+    let keeps_off =
+        |taint: &&k8s_openapi::api::core::v1::Taint| matches!(taint.effect.as_str(), "NoSchedule" | "NoExecute");
     if node.taints.iter().filter(keeps_off).any(|taint| !tolerates(&demands.tolerations, taint)) {
         return Err(Rejection::new(Plugins::TAINT_TOLERATION, "node(s) had untolerated taint(s)", false));
     }
