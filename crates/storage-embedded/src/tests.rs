@@ -89,3 +89,17 @@ async fn directories_of_others_are_refused() {
     expect!["the data directory has format 9, this program reads format 1: use the matching version"]
         .assert_eq(&open().expect_err("it is from the future").to_string());
 }
+
+/// Whoever has listed and then watches learns that nothing is missing, though others wrote elsewhere in between.
+#[tokio::test]
+async fn a_watch_tells_where_the_past_ends() {
+    let directory = TempDir::new();
+    let store = EmbeddedStore::open(directory.path(), Options::default(), Env::system()).expect("a fresh directory");
+    let since = store.create(key("a"), value("1")).await.expect("it is new").revision;
+    store.create("/registry/others/b".into(), value("1")).await.expect("it is new");
+    let prefix = Key::new("/registry/things/");
+    let request = WatchRequest { prefix: prefix.clone(), since, filter: None, progress: true };
+    let mut watch = store.watch(request).await.expect("history is kept");
+    let Some(Ok(WatchItem::Progress(told))) = watch.next().await else { panic!("there is no event") };
+    assert!(store.newest(&prefix).is_some_and(|newest| told >= newest.change && newest.change > since));
+}

@@ -213,7 +213,8 @@ impl Drop for Watcher {
 /// # Errors
 /// `Expired` when events after `since` are forgotten.
 pub(crate) fn open(reader: Reader, request: WatchRequest) -> Result<WatchStream> {
-    let content = Content { is_live: true, ..Content::default() };
+    // Who wants progress learns at once where the past ends: what is newest under the prefix may be older than that.
+    let content = Content { is_live: true, is_progress_asked: request.progress, ..Content::default() };
     let queue = Queue { content: Mutex::new(content), wake: Notify::new(), wants_progress: request.progress };
     let queue = Arc::new(queue);
     let queue_since = reader.shared().watchers.join(&request.prefix, &queue);

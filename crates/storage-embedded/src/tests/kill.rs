@@ -44,8 +44,10 @@ async fn writer() {
     tokio::spawn(async move {
         while let Some(Ok(WatchItem::Events(events))) = watch.next().await {
             for event in events {
-                let text =
-                    event.record.as_ref().map_or("-".into(), |r| String::from_utf8_lossy(&r.value[..20]).into_owned());
+                let text = event
+                    .record
+                    .as_ref()
+                    .map_or_else(|| "-".into(), |r| String::from_utf8_lossy(&r.value[..20]).into_owned());
                 say(&format!("TOLD {} {} {text}", event.revision, event.key));
             }
         }
@@ -64,7 +66,7 @@ async fn write(store: EmbeddedStore, seed: u64) {
         let value = NewValue { bytes: Bytes::from(bytes), ..NewValue::default() };
         let answer: Result<Option<Arc<Record>>, _> = match found {
             None => store.create(key.clone(), value).await.map(Some),
-            Some(found) if dice.random_u64() % 5 == 0 => {
+            Some(found) if dice.random_u64().is_multiple_of(5) => {
                 store.delete(found.key.clone(), Some(found.revision)).await.map(|_| None)
             }
             Some(found) => store.update(key.clone(), value, found.revision).await.map(Some),
@@ -143,8 +145,10 @@ async fn a_killed_process_loses_nothing() {
         while seen.last_key_value().is_none_or(|(last, _)| *last < current.get()) {
             let Some(Ok(WatchItem::Events(events))) = watch.next().await else { panic!("the watch broke") };
             for event in events {
-                let text =
-                    event.record.as_ref().map_or("-".into(), |r| String::from_utf8_lossy(&r.value[..20]).into_owned());
+                let text = event
+                    .record
+                    .as_ref()
+                    .map_or_else(|| "-".into(), |r| String::from_utf8_lossy(&r.value[..20]).into_owned());
                 seen.insert(event.revision.get(), format!("{} {text}", event.key));
             }
         }

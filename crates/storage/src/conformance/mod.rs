@@ -4,12 +4,14 @@
 //! ```ignore
 //! pintle_storage::storage_conformance!(memory, async { MemoryStore::new() });
 //! pintle_storage::storage_conformance!(on_disk, open_in_a_fresh_directory(), real_time);
+//! pintle_storage::storage_conformance!(served, start_a_server(), if_there);
 //! ```
 //!
 //! The second argument is a future of something that turns [`Into`] a [`Subject`]; it is evaluated once per scenario. The
 //! first form runs on paused time, for stores that live on the test's runtime; `real_time` is for those with threads or
-//! servers of their own. Scenarios use keys below [`PREFIX`] only, rely on nobody else using the store meanwhile, and
-//! assume nothing about revisions but that they grow.
+//! servers of their own; `if_there` is the same with an `Option`, for what a machine may not have: who answers `None` says
+//! what was skipped. Scenarios use keys below [`PREFIX`] only, rely on nobody else using the store meanwhile, and assume
+//! nothing about revisions but that they grow.
 
 #![expect(clippy::missing_panics_doc, reason = "every scenario panics when the store breaks the contract")]
 
@@ -92,6 +94,12 @@ macro_rules! storage_conformance {
             $crate::storage_conformance_scenarios! { real ($subject) }
         }
     };
+    ($name:ident, $subject:expr, if_there) => {
+        mod $name {
+            use super::*;
+            $crate::storage_conformance_scenarios! { if_there ($subject) }
+        }
+    };
 }
 
 /// One test of the suite.
@@ -102,6 +110,14 @@ macro_rules! storage_conformance_scenario {
         #[tokio::test(start_paused = true)]
         async fn $scenario() {
             $crate::conformance::$scenario(&$crate::conformance::Subject::from($subject.await)).await;
+        }
+    };
+    (if_there ($subject:expr) $scenario:ident) => {
+        #[tokio::test]
+        async fn $scenario() {
+            if let Some(subject) = $subject.await {
+                $crate::conformance::$scenario(&$crate::conformance::Subject::from(subject)).await;
+            }
         }
     };
     (real ($subject:expr) $scenario:ident) => {
