@@ -26,6 +26,7 @@ pub mod state;
 mod subresources;
 mod virtual_resources;
 mod watch;
+mod websocket;
 
 pub use body::ResponseBody;
 pub use request_info::RequestInfo;

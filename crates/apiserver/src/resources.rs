@@ -7,6 +7,7 @@ use crate::negotiate::{Allowed, Form, Output, input, output};
 use crate::options::{self, Params, WriteVerb};
 use crate::reply::{self, Reply};
 use crate::watch::WatchView;
+use crate::websocket::{self, Framing};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use http::Method;
@@ -109,7 +110,7 @@ impl Request<'_> {
         match info.verb {
             "get" => self.get().await,
             "list" => self.list().await,
-            "watch" => self.watch().await,
+            "watch" => self.watch(upgrade).await,
             "create" if !info.path_name().is_empty() => Err(Box::new(Status::method_not_allowed())),
             "create" => self.create(read_body(body).await?).await,
             "update" if info.path_name().is_empty() => Err(Box::new(Status::method_not_allowed())),
@@ -274,7 +275,7 @@ impl Request<'_> {
         Ok(crate::compress::list_reply(self.incoming.parts, content_type, view.render(listed).await?))
     }
 
-    async fn watch(&self) -> Result<Reply> {
+    async fn watch(&self, upgrade: Option<hyper::upgrade::OnUpgrade>) -> Result<Reply> {
         let info = self.incoming.info;
         let output = self.output(true, true)?;
         let mut options = options::list_options(self.incoming.query, true)?;
@@ -302,6 +303,15 @@ impl Request<'_> {
             let _ = stopping.wait_for(|is_stopping| *is_stopping).await;
         };
         let pieces = view.stream(watch, deadline).take_until(stopped);
+        if let (Some(upgrade), Some(key)) = (upgrade, websocket::handshake(&self.incoming.parts.headers)) {
+            let is_lines = content_type == "application/json";
+            return Ok(websocket::watch(
+                key,
+                upgrade,
+                if is_lines { Framing::Lines } else { Framing::Lengths },
+                pieces,
+            ));
+        }
         let mut reply = reply::bytes(200, content_type, Bytes::new());
         *reply.body_mut() = crate::body::ResponseBody::stream(pieces);
         Ok(reply)
