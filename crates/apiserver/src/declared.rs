@@ -1,6 +1,7 @@
 //! JSON with the members of objects in the order in which upstream declares them, which is the order of its answers.
 //! Objects at rest are sorted by name instead, so that only answers that are made on the spot are written so.
 
+use crate::encode::indented;
 use crate::negotiate::Output;
 use bytes::Bytes;
 use pintle_apimachinery::status::Result;
@@ -14,11 +15,14 @@ use pintle_schema::{Node, Schema, Slot, Type};
 /// # Errors
 /// 500 when it has no such form.
 pub(crate) fn encode(object: &Value, output: &Output) -> Result<Bytes> {
-    if output.media != Media::Json || output.pretty {
+    if output.media != Media::Json {
         return crate::encode::value(object, output);
     }
     let mut out = Vec::with_capacity(512);
     write(&mut out, object, node(object));
+    if output.pretty {
+        return Ok(Bytes::from(indented(&out)));
+    }
     out.push(b'\n');
     Ok(Bytes::from(out))
 }

@@ -71,7 +71,7 @@ pub(crate) fn document(incoming: &Incoming<'_>, value: Value) -> Reply {
     let allowed = Allowed { protobuf: true, transforms: false, watch: false, watchable: false };
     match output(incoming.accept(), allowed) {
         Err(status) => reply::status(&status, "application/json"),
-        Ok(output) => match crate::declared::encode(&value, &output) {
+        Ok(output) => match crate::declared::encode(&value, &incoming.laid_out(output)) {
             Ok(body) => reply::bytes(200, output.content_type(), body),
             Err(_) => reply::bytes(200, "application/json", value.to_json()),
         },

@@ -5,7 +5,6 @@ use crate::negotiate::{Form, MetaVersion, Output};
 use bytes::Bytes;
 use jiff::Timestamp;
 use pintle_apimachinery::status::Result;
-use pintle_apimachinery::value::write_json_string;
 use pintle_apimachinery::{Status, Value, json};
 use pintle_codec::protobuf;
 use pintle_kinds::table::{self, IncludeObject};
@@ -25,7 +24,7 @@ mod form_key {
 /// 500 when it has no such form.
 pub(crate) fn value(object: &Value, output: &Output) -> Result<Bytes> {
     match output.media {
-        Media::Json if output.pretty => Ok(Bytes::from(pretty_json(object))),
+        Media::Json if output.pretty => Ok(Bytes::from(indented(&object.to_json()))),
         Media::Json => {
             let mut out = object.to_json();
             out.push(b'\n');
@@ -39,47 +38,52 @@ pub(crate) fn value(object: &Value, output: &Output) -> Result<Bytes> {
     }
 }
 
-/// JSON with two spaces of indentation, as `pretty=true` asks for.
-pub(crate) fn pretty_json(object: &Value) -> Vec<u8> {
-    let mut out = Vec::with_capacity(1024);
-    pretty(&mut out, object, 0);
-    out
-}
-
-fn pretty(out: &mut Vec<u8>, value: &Value, depth: usize) {
+/// Compact JSON with two spaces of indentation, as `pretty=true` asks for.
+pub(crate) fn indented(compact: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(2 * compact.len());
+    let mut depth = 0;
+    let mut bytes = compact.trim_ascii().iter().copied().peekable();
     let newline = |out: &mut Vec<u8>, depth: usize| {
         out.push(b'\n');
         out.resize(out.len() + 2 * depth, b' ');
     };
-    match value {
-        Value::Array(items) if !items.is_empty() => {
-            out.push(b'[');
-            for (idx, item) in items.iter().enumerate() {
-                if idx > 0 {
-                    out.push(b',');
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => {
+                out.push(byte);
+                while let Some(byte) = bytes.next() {
+                    out.push(byte);
+                    match byte {
+                        b'\\' => out.extend(bytes.next()),
+                        b'"' => break,
+                        _ => {}
+                    }
                 }
-                newline(out, depth + 1);
-                pretty(out, item, depth + 1);
             }
-            newline(out, depth);
-            out.push(b']');
-        }
-        Value::Object(object) if !object.is_empty() => {
-            out.push(b'{');
-            for (idx, (key, member)) in object.iter().enumerate() {
-                if idx > 0 {
-                    out.push(b',');
+            b'{' | b'[' => {
+                out.push(byte);
+                match bytes.next_if(|next| matches!(next, b'}' | b']')) {
+                    Some(end) => out.push(end),
+                    None => {
+                        depth += 1;
+                        newline(&mut out, depth);
+                    }
                 }
-                newline(out, depth + 1);
-                write_json_string(out, key);
-                out.extend_from_slice(b": ");
-                pretty(out, member, depth + 1);
             }
-            newline(out, depth);
-            out.push(b'}');
+            b'}' | b']' => {
+                depth = depth.saturating_sub(1);
+                newline(&mut out, depth);
+                out.push(byte);
+            }
+            b',' => {
+                out.push(byte);
+                newline(&mut out, depth);
+            }
+            b':' => out.extend_from_slice(b": "),
+            _ => out.push(byte),
         }
-        other => pintle_apimachinery::value::write_value(out, other),
     }
+    out
 }
 
 /// Shows objects of one resource in one output.
@@ -232,4 +236,28 @@ impl Encoder<'_> {
 /// The PartialObjectMetadata of an object.
 pub(crate) fn partial(object: &Value, version: MetaVersion) -> Value {
     table::partial_object_metadata(object, version.name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+
+    #[test]
+    fn laid_out_for_people() {
+        let compact = br#"{"a":{},"b":[],"c":[1,{"d":"x,\"y\":[z]\\"}],"e":null}"#;
+        expect![[r#"
+            {
+              "a": {},
+              "b": [],
+              "c": [
+                1,
+                {
+                  "d": "x,\"y\":[z]\\"
+                }
+              ],
+              "e": null
+            }"#]]
+        .assert_eq(&String::from_utf8_lossy(&indented(compact)));
+    }
 }

@@ -1,6 +1,7 @@
 //! One request from its head to its reply: who, may they, what, and the answer.
 
 use crate::body::ResponseBody;
+use crate::negotiate::Output;
 use crate::query::decode;
 use crate::reply::{self, Reply};
 use crate::request_info::RequestInfo;
@@ -41,6 +42,15 @@ impl Incoming<'_> {
     /// The `Accept` header.
     pub fn accept(&self) -> &str {
         header_text(self.parts, header::ACCEPT)
+    }
+
+    /// The output, laid out for people where the query says so, or says nothing and a browser or the like asks.
+    pub(crate) fn laid_out(&self, output: Output) -> Output {
+        const TOOLS_OF_PEOPLE: [&str; 3] = ["curl", "Wget", "Mozilla/5.0"];
+        let said = crate::options::Params::of(self.query).flag("pretty");
+        let agent = header_text(self.parts, header::USER_AGENT);
+        let wanted = said.unwrap_or_else(|| TOOLS_OF_PEOPLE.iter().any(|tool| agent.starts_with(tool)));
+        Output { pretty: output.pretty || wanted, ..output }
     }
 
     /// The `Content-Type` header.

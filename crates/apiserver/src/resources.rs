@@ -207,9 +207,7 @@ impl Request<'_> {
                 ))));
             }
             Form::Object => {
-                if let Some(pretty) = Params::of(self.incoming.query).flag("pretty") {
-                    output.pretty = pretty;
-                }
+                output = self.incoming.laid_out(output);
             }
             Form::Partial(_) | Form::PartialList(_) | Form::Table(_) => {
                 // a Table has no protobuf form

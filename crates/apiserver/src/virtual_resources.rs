@@ -86,7 +86,7 @@ async fn review(incoming: &Incoming<'_>, row: &Row, bytes: Bytes, warnings: &Mut
     let object = decode_as(&call, expected, Body { bytes: &bytes, media }, options.field_validation)?;
     let question = Question { resource: &resource, kind: &kind, is_namespaced: row.is_namespaced };
     let answer = answer(incoming, &call, &question, object, &options).await?;
-    let plain = Output { form: Form::Object, ..output };
+    let plain = incoming.laid_out(Output { form: Form::Object, ..output });
     Ok(reply::bytes(201, plain.content_type(), crate::declared::encode(&answer, &plain)?))
 }
 

@@ -138,7 +138,7 @@ impl Server {
             openid,
             stopping,
         });
-        let tls = Arc::new(server_config(&serving, &[b"h2", b"http/1.1"])?).into();
+        let tls = Arc::new(server_config(&serving, &client_authorities(flags, &pki)?, &[b"h2", b"http/1.1"])?).into();
         let kubeconfig = data_dir.join("kubeconfig");
         Kubeconfig { name: "pintle", server: &url, ca: &pki.ca.certificate, user: "admin", client: &admin }
             .write(&kubeconfig)
@@ -301,6 +301,16 @@ fn host_name() -> String {
     if name.trim().is_empty() { "localhost".to_owned() } else { name.trim().to_owned() }
 }
 
+/// Who may sign clients' certificates, in PEM.
+fn client_authorities(flags: &ServerFlags, pki: &Pki) -> Result<String> {
+    let mut authorities = pki.ca.certificate.clone();
+    if let Some(path) = &flags.certificates.client_ca_file {
+        authorities.push('\n');
+        authorities.push_str(&read(path)?);
+    }
+    Ok(authorities)
+}
+
 fn authentication(
     flags: &ServerFlags,
     pki: &Pki,
@@ -315,11 +325,7 @@ fn authentication(
     } else {
         access.api_audiences.iter().map(Str::new).collect()
     };
-    let mut authorities = pki.ca.certificate.clone();
-    if let Some(path) = &flags.certificates.client_ca_file {
-        authorities.push('\n');
-        authorities.push_str(&read(path)?);
-    }
+    let authorities = client_authorities(flags, pki)?;
     let mut tokens: Vec<Arc<dyn TokenAuthenticator>> = Vec::new();
     if let Some(path) = &access.token_auth_file {
         let file = TokenFile::parse(&read(path)?, &path.display().to_string()).map_err(anyhow::Error::msg)?;

@@ -26,8 +26,10 @@ const PRETTY: Row = ("pretty", "string", "Whether the answer is laid out for peo
 const DRY_RUN: Row = ("dryRun", "string", "`All`: every stage of the request runs, and nothing is stored.");
 
 const CONTINUE: Row = ("continue", "string", "Where the next page begins, as the answer before said.");
-const FIELD_SELECTOR: Row = ("fieldSelector", "string", "Only objects with these fields.");
-const LABEL_SELECTOR: Row = ("labelSelector", "string", "Only objects with these labels.");
+const FIELD_SELECTOR: Row =
+    ("fieldSelector", "string", "Restricts the list of returned objects to those with these fields.");
+const LABEL_SELECTOR: Row =
+    ("labelSelector", "string", "Restricts the list of returned objects to those with these labels.");
 const LIMIT: Row = ("limit", "integer", "How many objects a page holds at most.");
 const RESOURCE_VERSION: Row = ("resourceVersion", "string", "The version from which, or at which, to read.");
 const RESOURCE_VERSION_MATCH: Row =

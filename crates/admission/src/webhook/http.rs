@@ -335,7 +335,7 @@ mod tests {
         let names = ServingNames { dns: vec![dns.to_owned()], ips: vec![] };
         let subject = Subject { common_name: "hook", organizations: &[], serving: Some(&names) };
         let pair = ca.issue(&subject, env.clock.now(), &env).expect("a certificate");
-        let acceptor = TlsAcceptor::from(Arc::new(server_config(&pair, &[b"http/1.1"]).expect("settings")));
+        let acceptor = TlsAcceptor::from(Arc::new(server_config(&pair, "", &[b"http/1.1"]).expect("settings")));
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let port = listener.local_addr().expect("an address").port();
         tokio::spawn(async move {

@@ -66,11 +66,11 @@ fn the_server_can_be_configured() {
     let dir = TempDir::new("tls");
     let pki = Pki::open(&dir.0, &Env::seeded(1)).unwrap();
     let serving = pki.serving(&names(&[])).unwrap();
-    let config = server_config(&serving, &[b"h2", b"http/1.1"]).unwrap();
+    let config = server_config(&serving, "", &[b"h2", b"http/1.1"]).unwrap();
     assert_eq!(config.alpn_protocols.len(), 2);
     let other = pki.client("x", "x", &[]).unwrap();
     let mixed = Pair { certificate: serving.certificate, key: other.key };
-    assert!(server_config(&mixed, &[]).is_err());
+    assert!(server_config(&mixed, "", &[]).is_err());
 }
 
 #[test]

@@ -15,19 +15,21 @@ use std::sync::Arc;
 pub struct TlsError(String);
 
 /// A configuration that shows this certificate, speaks these protocols (most wanted first) and asks for a client
-/// certificate. Whatever comes is let through once the client has proved that it has the key: whether it is trusted is
-/// for authentication to say, with a 401.
+/// certificate, of one of these authorities (in PEM), as it tells clients that have several. Whatever comes is let
+/// through once the client has proved that it has the key: whether it is trusted is for authentication to say, with a
+/// 401.
 ///
 /// # Errors
 /// [`TlsError`] when certificate and key are malformed or do not belong together.
-pub fn server_config(serving: &Pair, protocols: &[&[u8]]) -> Result<ServerConfig, TlsError> {
+pub fn server_config(serving: &Pair, client_authorities: &str, protocols: &[&[u8]]) -> Result<ServerConfig, TlsError> {
     let failed = |error: &dyn std::fmt::Display| TlsError(error.to_string());
     let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(serving.certificate.as_bytes())
         .collect::<Result<_, _>>()
         .map_err(|error| failed(&error))?;
     let key = PrivateKeyDer::from_pem_slice(serving.key.as_bytes()).map_err(|error| failed(&error))?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let verifier = Arc::new(AnyClient { provider: Arc::clone(&provider) });
+    let authorities = subjects(client_authorities);
+    let verifier = Arc::new(AnyClient { provider: Arc::clone(&provider), authorities });
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| failed(&error))?
@@ -42,6 +44,15 @@ pub fn server_config(serving: &Pair, protocols: &[&[u8]]) -> Result<ServerConfig
 #[derive(Debug)]
 struct AnyClient {
     provider: Arc<CryptoProvider>,
+    authorities: Vec<DistinguishedName>,
+}
+
+/// The names of the authorities in a PEM file; what is no certificate is left to authentication to complain about.
+fn subjects(authorities: &str) -> Vec<DistinguishedName> {
+    let certificates = CertificateDer::pem_slice_iter(authorities.as_bytes()).filter_map(Result::ok);
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add_parsable_certificates(certificates);
+    roots.subjects()
 }
 
 impl AnyClient {
@@ -60,7 +71,7 @@ impl ClientCertVerifier for AnyClient {
     }
 
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
-        &[]
+        &self.authorities
     }
 
     fn verify_client_cert(
