@@ -37,7 +37,9 @@ fn node(object: &Value) -> Option<Node<'static>> {
 
 /// The names of a type's members in order.
 fn names<'s>(schema: &'s Schema, ty: &'s Type, into: &mut Vec<&'s str>) {
-    for field in schema.message(ty) {
+    let mut fields: Vec<_> = schema.message(ty).iter().collect();
+    fields.sort_by_key(|field| field.declared);
+    for field in fields {
         match field.slot {
             Slot::Field(idx) => into.push(&schema.field_at(idx).name),
             Slot::Embedded { id, .. } => names(schema, schema.ty(id), into),
@@ -49,11 +51,17 @@ fn names<'s>(schema: &'s Schema, ty: &'s Type, into: &mut Vec<&'s str>) {
 fn write(out: &mut Vec<u8>, value: &Value, node: Option<Node<'_>>) {
     match value {
         Value::Object(members) => {
-            let mut order = vec!["kind", "apiVersion"];
+            let mut order = Vec::new();
             if let Some((ty, node)) = node.and_then(|node| Some((node.ty()?, node))) {
                 names(node.schema, ty, &mut order);
             }
-            let place = |name: &str| order.iter().position(|own| *own == name).unwrap_or(order.len());
+            // what every document has stands first, and is not among the fields of its type
+            let place = |name: &str| match (order.iter().position(|own| *own == name), name) {
+                (Some(idx), _) => (1, idx),
+                (None, "kind") => (0, 0),
+                (None, "apiVersion") => (0, 1),
+                (None, _) => (2, 0),
+            };
             let mut members: Vec<_> = members.iter().collect();
             // the sort is stable: what is not declared stays sorted by name
             members.sort_by_key(|(name, _)| place(name));

@@ -340,13 +340,15 @@ fn authentication(
     }));
     let bootstrap = BootstrapTokens { lookup: lookup.clone(), env: env.clone() };
     tokens.push(Arc::new(AudienceAgnostic { tokens: bootstrap, api_audiences: audiences.clone() }));
+    // whom everything is allowed must at least say who they are
+    let allows_everybody = access.authorization_mode.iter().any(|mode| mode == "AlwaysAllow");
     let config = Config {
         front_proxy: front_proxy(&flags.request_header)?,
         client_ca: Some(
             ClientCa::from_pem(authorities.as_bytes()).map_err(anyhow::Error::msg).context("--client-ca-file")?,
         ),
         tokens,
-        is_anonymous_allowed: access.anonymous_auth,
+        is_anonymous_allowed: access.anonymous_auth && !allows_everybody,
         api_audiences: audiences.clone(),
         ..Config::default()
     };

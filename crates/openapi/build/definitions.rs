@@ -84,13 +84,24 @@ fn definition(
     Ok(out)
 }
 
+/// What a list of this type is a list of, in words.
+fn plural(definition: &str) -> String {
+    let kind = definition.rsplit('.').next().unwrap_or_default().trim_end_matches("List").to_lowercase();
+    match kind.strip_suffix('y') {
+        Some(stem) => format!("{stem}ies"),
+        None if kind.ends_with("endpoints") => kind,
+        None if kind.ends_with('s') => format!("{kind}es"),
+        None => format!("{kind}s"),
+    }
+}
+
 /// The prose of a field; for the members that all kinds have, some other kind's will do.
 fn about(prose: &BTreeMap<String, Prose>, definition: &str, field: &str) -> String {
     let of = |definition: &str| prose.get(definition)?.fields.get(field).filter(|text| !text.is_empty()).cloned();
     let found = of(definition).or_else(|| match field {
         "apiVersion" | "kind" => of("io.k8s.api.core.v1.Pod"),
         "metadata" if definition.ends_with("List") => Some("Standard list metadata.".to_owned()),
-        "items" if definition.ends_with("List") => Some("The objects of the list.".to_owned()),
+        "items" if definition.ends_with("List") => Some(format!("List of {}", plural(definition))),
         "object" if definition.ends_with("WatchEvent") => {
             Some("The object as it is now, or the Status of an error.".to_owned())
         }

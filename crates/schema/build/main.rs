@@ -205,9 +205,9 @@ impl Tables {
                 n_fields += 1;
             }
             let first_message = n_messages;
-            let mut own = self.types[name].fields.clone();
-            own.sort_by_key(|f| f.number);
-            for field in own.iter().filter(|f| f.number > 0) {
+            let mut own: Vec<_> = self.types[name].fields.iter().enumerate().collect();
+            own.sort_by_key(|(_, f)| f.number);
+            for (declared, field) in own.into_iter().filter(|(_, f)| f.number > 0) {
                 let slot = if field.json.is_empty() {
                     let inner = field.shape.trim_start_matches('*').trim_start_matches('@');
                     let is_pointer = field.shape.starts_with('*');
@@ -216,7 +216,7 @@ impl Tables {
                     let idx = first + flat.iter().position(|f| f.json == field.json).ok_or("a field vanished")?;
                     format!("Slot::Field({idx})")
                 };
-                writeln!(messages, "MessageField {{ number: {}, slot: {slot} }},", field.number)?;
+                writeln!(messages, "MessageField {{ number: {}, declared: {declared}, slot: {slot} }},", field.number)?;
                 n_messages += 1;
             }
             let shape = self.shape(&format!("@{name}"), None)?;

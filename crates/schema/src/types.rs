@@ -192,6 +192,8 @@ impl Type {
 pub struct MessageField {
     /// Its number.
     pub number: u32,
+    /// Its place among the fields as upstream declares them, which is the order of upstream's JSON.
+    pub declared: u16,
     /// What it is in JSON.
     pub slot: Slot,
 }
