@@ -68,7 +68,7 @@ impl Server {
         let data_dir = home.data_dir();
         make_directory(data_dir)?;
         // the store first: its lock tells whether somebody else works in the directory
-        let backend = storage::open(&flags.storage, &home, &env)?;
+        let backends = storage::Backends::open(&flags.storage, &home, &env).await?;
         let listener = listen(flags).await?;
         let port = listener.local_addr().context("cannot tell the port that was opened")?.port();
 
@@ -79,7 +79,7 @@ impl Server {
         let admin = pki.client("admin", "admin", &["system:masters"])?;
         let keys = token_keys(&flags.access, &pki)?;
 
-        let factory = Arc::new(storage::Factory::new(backend.clone(), &flags.storage)?);
+        let factory = Arc::new(storage::Factory::new(backends.clone(), &flags.storage)?);
         let catalog = Arc::new(Catalog::new(factory, &flags.storage.etcd_prefix, flags.storage.event_ttl));
         let (rbac, nodes) = (Arc::new(Rbac::new()), Arc::new(Nodes::new()));
         let authorizer = Arc::new(authorizer(&flags.access.authorization_mode, &rbac, &nodes)?);
@@ -89,7 +89,7 @@ impl Server {
         };
         let admission = admission(&plugins, &catalog, authorizer.clone(), &rbac, &env)?;
         let world = World { env: env.clone(), admission };
-        open_pools(flags, ranges, &catalog, backend.clone(), &env).await?;
+        open_pools(flags, ranges, &catalog, backends.main().clone(), &env).await?;
         let endpoint = if advertised.is_loopback() { outbound_address() } else { Some(advertised) };
         let at =
             endpoint.map(|advertise_address| KubernetesService { cluster_ip: service_ip, advertise_address, port });
@@ -133,7 +133,7 @@ impl Server {
                 flags.requests.request_timeout,
             ),
             metrics: pintle_apiserver::metrics::Metrics::default(),
-            health: health(backend, stopping.clone()),
+            health: health(backends, stopping.clone()),
             tokens,
             openid,
             stopping,
@@ -383,11 +383,11 @@ fn request_header(flags: &RequestHeaderFlags) -> Result<Option<RequestHeader>> {
     }))
 }
 
-fn health(backend: Arc<dyn Storage>, stopping: watch::Receiver<bool>) -> Health {
+fn health(backends: storage::Backends, stopping: watch::Receiver<bool>) -> Health {
     Health::new(
         move || {
-            let backend = backend.clone();
-            Box::pin(async move { backend.health().await.map_err(|why| why.to_string()) })
+            let backends = backends.clone();
+            Box::pin(async move { backends.health().await })
         },
         stopping,
     )
