@@ -210,6 +210,14 @@ impl CompiledVersion {
         Ok(unknown)
     }
 
+    /// Fills in the defaults of an object and leaves the rest as it is, unknown fields and nulls included: what an apply
+    /// makes is judged by the schema as it stands.
+    pub fn fill_defaults(&self, object: &mut Value) {
+        if self.is_own(object) {
+            default(object, &self.structural);
+        }
+    }
+
     /// Brings a stored object of this version to what the schema makes of it today.
     pub fn on_read(&self, object: &mut Value) {
         // what is stored and does not fit any more is dropped, so nothing is refused here

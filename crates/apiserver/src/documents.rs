@@ -24,6 +24,7 @@ pub async fn serve<B>(incoming: &Incoming<'_>, _body: B) -> Reply {
         ["version"] if incoming.parts.method == Method::GET => document(incoming, version()),
         ["version"] => reply::status(&Status::method_not_allowed(), incoming.accept()),
         ["metrics"] | ["metrics", "slis"] => incoming.state.metrics.reply(),
+        ["api"] if !is_read(incoming) => reply::status(&Status::method_not_allowed(), incoming.accept()),
         ["api" | "apis"] => groups(incoming, &served, parts[0] == "api"),
         ["api", version] | ["apis", _, version] if !is_read(incoming) => {
             let group = if parts[0] == "api" { "" } else { parts[1] };

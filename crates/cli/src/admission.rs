@@ -11,9 +11,7 @@ use pintle_admission::plugins::{
     pod_security,
 };
 use pintle_admission::quota::ResourceQuota;
-use pintle_admission::webhook::{
-    HttpCaller, MutatingAdmissionWebhook, Routing, ServiceResolver, ValidatingAdmissionWebhook, Webhooks,
-};
+use pintle_admission::webhook::{Caller, MutatingAdmissionWebhook, ValidatingAdmissionWebhook, Webhooks};
 use pintle_admission::{Admission, Chain, Plugin, chain};
 use pintle_apimachinery::env::Env;
 use pintle_auth::Lookup;
@@ -38,19 +36,18 @@ pub(crate) fn admission(
     catalog: &Arc<Catalog>,
     authorizer: Arc<dyn Authorizer>,
     rbac: &Arc<Rbac>,
+    caller: Arc<dyn Caller>,
     env: &Env,
 ) -> Result<Arc<dyn Admission>> {
     let mut enabled = chain::enabled(flags.enable, flags.disable).map_err(Error::msg)?;
     let view = Arc::new(CatalogLookup::new(catalog.clone()));
     let lookup: Arc<dyn Lookup> = view.clone();
     let quota_writer = Arc::new(CatalogQuotaWriter::new(catalog.clone()));
-    let services =
-        ServiceResolver { lookup: lookup.clone(), routing: Routing::ClusterIp, own_address: None, env: env.clone() };
     let webhooks = Webhooks {
         lookup: lookup.clone(),
         forms: Arc::new(CatalogForms::new(catalog.clone())),
         expressions: Arc::new(NoExpressions),
-        caller: Arc::new(HttpCaller::new(services)),
+        caller,
         env: env.clone(),
     };
     let pod_security = PodSecurity {

@@ -153,6 +153,9 @@ pub(crate) struct ServiceFlags {
     /// Ports of Services on nodes.
     #[arg(long, value_name = "FIRST-LAST", default_value = "30000-32767")]
     pub(crate) service_node_port_range: String,
+    /// Reach services (of webhooks) at their endpoints instead of their cluster IPs.
+    #[arg(long, value_name = "BOOL", default_value_t = false, action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) enable_aggregator_routing: bool,
 }
 
 /// Where objects lie.

@@ -5,6 +5,7 @@ use crate::exit::Failure;
 use crate::flags::{AccessFlags, RequestHeaderFlags, ServerFlags};
 use crate::storage;
 use anyhow::{Context, Result, bail};
+use pintle_admission::webhook::{Caller, HttpCaller, Routing, ServiceResolver};
 use pintle_apimachinery::Str;
 use pintle_apimachinery::env::Env;
 use pintle_apiserver::State;
@@ -87,7 +88,8 @@ impl Server {
             enable: &flags.admission.enable_admission_plugins,
             disable: &flags.admission.disable_admission_plugins,
         };
-        let admission = admission(&plugins, &catalog, authorizer.clone(), &rbac, &env)?;
+        let caller = webhook_caller(flags, &catalog, &env);
+        let admission = admission(&plugins, &catalog, authorizer.clone(), &rbac, caller.clone(), &env)?;
         let world = World { env: env.clone(), admission };
         open_pools(flags, ranges, &catalog, backends.main().clone(), &env).await?;
         let endpoint = if advertised.is_loopback() { outbound_address() } else { Some(advertised) };
@@ -101,7 +103,7 @@ impl Server {
         tokio::spawn(pintle_registry::flow_schemas::keep(catalog.clone(), env.clone()));
         feed::feed(&catalog, feed::RBAC_RESOURCES, rbac).await;
         tokio::spawn(feed_nodes(catalog.clone(), nodes));
-        let definitions = Definitions::new(catalog.clone(), env.clone()).map_err(anyhow::Error::msg)?;
+        let definitions = Definitions::new(catalog.clone(), env.clone(), caller).map_err(anyhow::Error::msg)?;
         definitions.start().await;
 
         let lookup: Arc<dyn Lookup> = Arc::new(CatalogLookup::new(catalog.clone()));
@@ -227,6 +229,13 @@ fn authorizer(modes: &[String], rbac: &Arc<Rbac>, nodes: &Arc<Nodes>) -> Result<
     Chain::of_modes(&modes, &[("RBAC", rbac), ("Node", nodes)])
         .map_err(anyhow::Error::msg)
         .context("--authorization-mode")
+}
+
+/// Calls webhooks, found by URL or Service.
+fn webhook_caller(flags: &ServerFlags, catalog: &Arc<Catalog>, env: &Env) -> Arc<dyn Caller> {
+    let routing = if flags.services.enable_aggregator_routing { Routing::Endpoints } else { Routing::ClusterIp };
+    let lookup = Arc::new(CatalogLookup::new(catalog.clone()));
+    Arc::new(HttpCaller::new(ServiceResolver { lookup, routing, own_address: None, env: env.clone() }))
 }
 
 /// Keeps the authorizer of nodes at what the store holds, from the first request of a node on.

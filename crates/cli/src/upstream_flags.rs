@@ -33,7 +33,6 @@ const WITHOUT_MEANING: &[(&str, Takes)] = &[
     ("egress-selector-config-file", Value),
     ("emulated-version", Value),
     ("emulation-forward-compatible", Bool),
-    ("enable-aggregator-routing", Bool),
     ("enable-bootstrap-token-auth", Bool),
     ("enable-garbage-collector", Bool),
     ("enable-logs-handler", Bool),

@@ -58,7 +58,7 @@ impl Resource {
             return Err(Box::new(Status::forbidden(self.group_resource(), object.name(), why)));
         }
         let name = if call.name.is_empty() { object.name().to_owned() } else { call.name.to_owned() };
-        ownership::on_write(self, call, options, None, &mut object);
+        ownership::on_write(self, call, options, None, &mut object).await;
         let wire_options = create_options(options);
         let attributes = Attributes {
             operation: Operation::Create,

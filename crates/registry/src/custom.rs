@@ -1,6 +1,7 @@
 //! Custom resources: a version of a CustomResourceDefinition as the registry serves it.
 
 use crate::call::Call;
+use crate::conversion::Converter;
 use crate::decode::{Body, Expected, Media, cannot_be_handled, claim, strict_text, unrecognized};
 use crate::options::FieldValidation;
 use crate::resource::Resource;
@@ -21,6 +22,7 @@ pub struct CustomVersion {
     version: Arc<CompiledVersion>,
     /// Whether the definition's deletion has begun: nothing may be created any more.
     is_terminating: bool,
+    converter: Arc<Converter>,
 }
 
 impl CustomVersion {
@@ -29,8 +31,9 @@ impl CustomVersion {
         definition: Arc<CompiledDefinition>,
         version: Arc<CompiledVersion>,
         is_terminating: bool,
+        converter: Arc<Converter>,
     ) -> CustomVersion {
-        CustomVersion { definition, version, is_terminating }
+        CustomVersion { definition, version, is_terminating, converter }
     }
 
     /// The compiled version.
@@ -58,40 +61,50 @@ impl CustomVersion {
         self.definition.on_read(object);
     }
 
-    /// The object in another version.
+    /// The object in another version, as that version's schema has it.
     ///
     /// # Errors
     /// 500 when the conversion fails.
     pub async fn convert(&self, object: Value, to: &GroupVersion) -> Result<Value> {
-        match self.convert_now(&object, to) {
-            Ok(Some(converted)) => Ok(converted),
-            Ok(None) => {
-                Err(Box::new(Status::internal(format!("{} has no version {}", self.definition.name, to.version))))
-            }
-            Err(why) => Err(Box::new(Status::internal(why))),
+        if object.api_version() == to.to_string() {
+            return Ok(object);
         }
+        let Some(target) = self.target(to) else {
+            return Err(Box::new(Status::internal(format!("{} has no version {}", self.definition.name, to.version))));
+        };
+        let refuse = |why: String| Box::new(Status::plain_error(why));
+        let mut object = self.converter.convert(&self.definition.conversion, &object, to).await.map_err(refuse)?;
+        target.on_convert(&mut object).map_err(refuse)?;
+        Ok(object)
     }
 
-    /// The object in another version, when that takes no webhook.
+    fn target(&self, to: &GroupVersion) -> Option<&Arc<CompiledVersion>> {
+        self.definition.version(&to.version).filter(|_| to.group == self.definition.group)
+    }
+
+    /// The object in another version as the owners of fields see it, whatever the schema of that version has; `None`
+    /// when there is no such version.
     ///
     /// # Errors
     /// Why the conversion fails.
-    pub fn convert_now(&self, object: &Value, to: &GroupVersion) -> std::result::Result<Option<Value>, String> {
-        if object.api_version() == to.to_string() {
-            return Ok(Some(object.clone()));
-        }
-        let Some(target) = self.definition.version(&to.version).filter(|_| to.group == self.definition.group) else {
+    pub(crate) async fn convert_for_owners(&self, object: &Value, to: &GroupVersion) -> Result<Option<Value>, String> {
+        if self.target(to).is_none() {
             return Ok(None);
-        };
-        match &self.definition.conversion {
-            Conversion::None => {
-                let mut object = object.clone();
-                convert_plainly(&mut object, to);
-                target.on_convert(&mut object)?;
-                Ok(Some(object))
-            }
-            Conversion::Webhook(_) => Err(format!("conversion webhooks are not served yet: {}", self.definition.name)),
         }
+        self.converter.convert(&self.definition.conversion, object, to).await.map(Some)
+    }
+
+    /// The same for definitions whose conversion asks nobody.
+    pub(crate) fn convert_for_owners_now(&self, object: &Value, to: &GroupVersion) -> Option<Value> {
+        self.target(to)?;
+        let mut object = object.clone();
+        convert_plainly(&mut object, to);
+        Some(object)
+    }
+
+    /// Whether conversion asks a webhook.
+    pub(crate) fn asks_webhook(&self) -> bool {
+        matches!(self.definition.conversion, Conversion::Webhook(_))
     }
 
     /// The schema of another version.

@@ -59,7 +59,7 @@ pub fn decode_object(
             let expected = Expected { kind: &resource.kind, type_id: Some(*id) };
             let mut object = decode_as(call, expected, body, strictness)?;
             object.remove_at("metadata.selfLink");
-            resource.complete(&mut object);
+            resource.strategy.set_defaults(&mut object);
             Ok(object)
         }
         Definition::Custom(custom) => custom.decode(call, resource, body, strictness),

@@ -6,6 +6,7 @@
 use crate::admit::AdmitAll;
 use crate::call::{Call, MayAlwaysCreate, World};
 use crate::catalog::Catalog;
+use crate::conversion::Converter;
 use crate::custom::CustomVersion;
 use crate::errors::storage_status;
 use crate::fields::Fields;
@@ -17,6 +18,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::StreamExt;
 use parking_lot::Mutex;
+use pintle_admission::webhook::Caller as WebhookCaller;
 use pintle_apiextensions::conditions::{
     Cleanup, accept_names, establish, is_condition_true, judge_approval, judge_schemas, needs_cleanup, note_cleanup,
 };
@@ -47,6 +49,7 @@ pub struct Definitions {
     catalog: Arc<Catalog>,
     env: Env,
     resource: Arc<Resource>,
+    converter: Arc<Converter>,
     /// What is stored, by name.
     known: Mutex<BTreeMap<Str, Arc<Value>>>,
     /// Where the instances of each resource lie: kept while a definition changes.
@@ -58,16 +61,17 @@ pub struct Definitions {
 }
 
 impl Definitions {
-    /// Over this catalogue.
+    /// Over this catalogue; conversion webhooks are called through `caller`.
     ///
     /// # Errors
     /// 500 when definitions themselves are not served.
-    pub fn new(catalog: Arc<Catalog>, env: Env) -> Result<Arc<Definitions>> {
+    pub fn new(catalog: Arc<Catalog>, env: Env, caller: Arc<dyn WebhookCaller>) -> Result<Arc<Definitions>> {
         let resource = catalog.served().get("apiextensions.k8s.io", "v1", "customresourcedefinitions").cloned();
         let resource =
             resource.ok_or_else(|| Box::new(Status::internal("customresourcedefinitions are not served")))?;
         Ok(Arc::new(Definitions {
             catalog,
+            converter: Arc::new(Converter::new(caller, env.clone())),
             env,
             resource,
             known: Mutex::default(),
@@ -219,15 +223,59 @@ impl Definitions {
                 let is_terminating = is_condition_true(definition, "Terminating");
                 let compiled = Arc::new(compiled);
                 let store = self.store(&compiled, &name);
-                let versions = compiled
-                    .versions
-                    .values()
-                    .filter(|v| v.is_served)
-                    .map(|version| Arc::new(served_version(&compiled, version, store.clone(), is_terminating)));
+                let versions =
+                    compiled.versions.values().filter(|v| v.is_served).map(|version| {
+                        Arc::new(self.served_version(&compiled, version, store.clone(), is_terminating))
+                    });
                 self.catalog.set_custom(&name, versions.collect());
                 self.changed.send_modify(|n| *n += 1);
             }
             Err(why) => tracing::warn!(definition = definition.name(), %why, "the definition cannot be served"),
+        }
+    }
+
+    fn served_version(
+        &self,
+        definition: &Arc<CompiledDefinition>,
+        version: &Arc<CompiledVersion>,
+        store: Arc<Store>,
+        is_terminating: bool,
+    ) -> Resource {
+        let strategy = Arc::new(CustomResourceStrategy::new(version.clone()));
+        let mut subresources = Vec::new();
+        if version.has_status {
+            subresources.push(Str::const_new("status"));
+        }
+        if version.scale.is_some() {
+            subresources.push(Str::const_new("scale"));
+        }
+        let mut stored_kind = version.gvk.clone();
+        stored_kind.version = definition.storage_version.clone();
+        Resource {
+            gvr: GroupVersionResource::new(&definition.group, &version.gvk.version, &definition.plural),
+            group_resource: GroupResource::new(&definition.group, &definition.plural),
+            kind: version.gvk.clone(),
+            list_kind: definition.list_kind.clone(),
+            is_namespaced: definition.is_namespaced,
+            strategy_kind: version.gvk.clone(),
+            discovery: Discovery {
+                singular: definition.singular.clone(),
+                short_names: definition.short_names.clone(),
+                categories: definition.categories.clone(),
+                storage_version_hash: storage_version_hash(&stored_kind),
+            },
+            stored_kind,
+            reset_fields: reset_sets(&*strategy, &subresources),
+            strategy: StrategyRef::Shared(strategy),
+            definition: Definition::Custom(Arc::new(CustomVersion::new(
+                definition.clone(),
+                version.clone(),
+                is_terminating,
+                self.converter.clone(),
+            ))),
+            store,
+            verbs: VERBS.iter().map(|v| Str::const_new(v)).collect(),
+            subresources,
         }
     }
 
@@ -369,49 +417,6 @@ impl Definitions {
         }
         let left = resource.store.storage.list(request).await.map_err(|e| failed(&e))?;
         Ok(left.records.len())
-    }
-}
-
-fn served_version(
-    definition: &Arc<CompiledDefinition>,
-    version: &Arc<CompiledVersion>,
-    store: Arc<Store>,
-    is_terminating: bool,
-) -> Resource {
-    let strategy = Arc::new(CustomResourceStrategy::new(version.clone()));
-    let mut subresources = Vec::new();
-    if version.has_status {
-        subresources.push(Str::const_new("status"));
-    }
-    if version.scale.is_some() {
-        subresources.push(Str::const_new("scale"));
-    }
-    let mut stored_kind = version.gvk.clone();
-    stored_kind.version = definition.storage_version.clone();
-    Resource {
-        gvr: GroupVersionResource::new(&definition.group, &version.gvk.version, &definition.plural),
-        group_resource: GroupResource::new(&definition.group, &definition.plural),
-        kind: version.gvk.clone(),
-        list_kind: definition.list_kind.clone(),
-        is_namespaced: definition.is_namespaced,
-        strategy_kind: version.gvk.clone(),
-        discovery: Discovery {
-            singular: definition.singular.clone(),
-            short_names: definition.short_names.clone(),
-            categories: definition.categories.clone(),
-            storage_version_hash: storage_version_hash(&stored_kind),
-        },
-        stored_kind,
-        reset_fields: reset_sets(&*strategy, &subresources),
-        strategy: StrategyRef::Shared(strategy),
-        definition: Definition::Custom(Arc::new(CustomVersion::new(
-            definition.clone(),
-            version.clone(),
-            is_terminating,
-        ))),
-        store,
-        verbs: VERBS.iter().map(|v| Str::const_new(v)).collect(),
-        subresources,
     }
 }
 

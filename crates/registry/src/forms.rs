@@ -64,7 +64,7 @@ impl Forms for CatalogForms {
                     return Err(why);
                 }
                 resource.set_kind(&mut read);
-                resource.complete(&mut read);
+                resource.strategy.set_defaults(&mut read);
                 Ok(read)
             }
             Definition::Custom(custom) => {

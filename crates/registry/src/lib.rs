@@ -6,6 +6,7 @@ pub mod allocate;
 pub mod bootstrap;
 pub mod call;
 pub mod catalog;
+mod conversion;
 pub mod create;
 pub mod custom;
 pub mod decode;

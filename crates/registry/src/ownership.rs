@@ -1,24 +1,75 @@
 //! Field ownership around a write: the adapter between the registry's objects and `pintle_patch::apply`.
 
 use crate::call::Call;
+use crate::custom::CustomVersion;
 use crate::options::{FieldValidation, WriteOptions};
 use crate::resource::{Definition, Resource};
+use parking_lot::Mutex;
+use pintle_apimachinery::meta::{Meta, set_meta};
 use pintle_apimachinery::status::Result;
-use pintle_apimachinery::{Status, Value};
+use pintle_apimachinery::{GroupVersion, Status, Value};
 use pintle_patch::apply::{Applied, FieldSet, Scope, Versions, Writer, apply as apply_config, update};
 use pintle_schema::Node;
 
 /// The other versions of a resource's kind, as ownership needs to see them.
+///
+/// Ownership is worked out in one go, and webhooks cannot be asked meanwhile: what it would need to know of one is
+/// noted as a question, and it begins again with the answer.
 #[derive(Debug)]
-struct Kin<'r>(&'r Resource);
+struct Kin<'r> {
+    resource: &'r Resource,
+    /// Objects, versions, and what webhooks made of one for the other.
+    answers: Vec<(Value, String, Result<Option<Value>, String>)>,
+    question: Mutex<Option<(Value, String)>>,
+}
+
+/// Conversions that one write may ask of a webhook for the owners of fields; more managers than that are in versions
+/// of their own nowhere.
+const QUESTIONS_MAX: usize = 32;
+
+impl<'r> Kin<'r> {
+    fn new(resource: &'r Resource) -> Kin<'r> {
+        Kin { resource, answers: Vec::new(), question: Mutex::default() }
+    }
+
+    /// The definition, where its webhook converts.
+    fn asking(&self) -> Option<&'r CustomVersion> {
+        match &self.resource.definition {
+            Definition::Custom(custom) if custom.asks_webhook() => Some(custom),
+            Definition::Custom(_) | Definition::Builtin(_) => None,
+        }
+    }
+
+    /// Puts what is open to the webhook; whether there was anything.
+    async fn ask(&mut self) -> bool {
+        let question = self.question.lock().take();
+        let (Some(custom), Some((object, api_version))) = (self.asking(), question) else { return false };
+        if self.answers.len() >= QUESTIONS_MAX {
+            return false;
+        }
+        let answer = match GroupVersion::parse(&api_version) {
+            Some(to) => custom.convert_for_owners(&object, &to).await,
+            None => Ok(None),
+        };
+        self.answers.push((object, api_version, answer));
+        true
+    }
+}
 
 impl Versions for Kin<'_> {
-    fn convert(&self, object: &Value, api_version: &str) -> std::result::Result<Option<Value>, String> {
-        self.0.convert_for_owners(object, api_version)
+    fn convert(&self, object: &Value, api_version: &str) -> Result<Option<Value>, String> {
+        if self.asking().is_none() || object.api_version() == api_version {
+            return self.resource.convert_for_owners(object, api_version);
+        }
+        if let Some((_, _, answer)) = self.answers.iter().find(|(of, to, _)| to == api_version && of == object) {
+            return answer.clone();
+        }
+        *self.question.lock() = Some((object.clone(), api_version.to_owned()));
+        Err("the webhook has not been asked yet".to_owned())
     }
 
     fn node(&self, api_version: &str) -> Option<Node<'_>> {
-        self.0.node_of_version(api_version)
+        self.resource.node_of_version(api_version)
     }
 
     fn reset_fields(&self, _api_version: &str) -> Option<&FieldSet> {
@@ -27,17 +78,31 @@ impl Versions for Kin<'_> {
 }
 
 /// Brings managedFields of `object` (served form) up to date after a create, update or patch by the caller.
-pub(crate) fn on_write(
+pub(crate) async fn on_write(
     resource: &Resource,
     call: &Call<'_>,
     options: &WriteOptions,
     live: Option<&Value>,
     object: &mut Value,
 ) {
-    let kin = Kin(resource);
-    let scope = scope(resource, call, &kin);
     let writer = Writer { manager: call.manager(&options.field_manager), now: call.now };
-    update(&scope, live, object, &writer);
+    let mut kin = Kin::new(resource);
+    if let Some(mut shown) = resource.detoured(object) {
+        update(&scope(resource, call, &kin), live, &mut shown, &writer);
+        let owners = shown.make("metadata").remove("managedFields");
+        return set_meta(object, "managedFields", owners);
+    }
+    if kin.asking().is_none() {
+        return update(&scope(resource, call, &kin), live, object, &writer);
+    }
+    loop {
+        let mut next = object.clone();
+        update(&scope(resource, call, &kin), live, &mut next, &writer);
+        if !kin.ask().await {
+            *object = next;
+            return;
+        }
+    }
 }
 
 /// The same after a write of a status by the server itself.
@@ -48,7 +113,7 @@ pub(crate) fn on_server_write(resource: &Resource, now: jiff::Timestamp, live: &
         subresource: "status",
         reset_fields: resource.reset_fields("status"),
         is_custom: resource.is_custom(),
-        versions: &Kin(resource),
+        versions: &Kin::new(resource),
     };
     update(&scope, Some(live), object, &Writer { manager: SERVER, now });
 }
@@ -69,7 +134,7 @@ fn scope<'s>(resource: &'s Resource, call: &Call<'s>, kin: &'s Kin<'_>) -> Scope
 
 /// Applies a configuration to the live object (server-side apply); the answer is in the served form, defaulted, its
 /// managedFields up to date.
-pub(crate) fn apply(
+pub(crate) async fn apply(
     resource: &Resource,
     call: &Call<'_>,
     options: &WriteOptions,
@@ -95,31 +160,30 @@ pub(crate) fn apply(
             return Err(bad(why));
         }
     };
-    let kin = Kin(resource);
-    let scope = scope(resource, call, &kin);
     let writer = Writer { manager: &options.field_manager, now: call.now };
-    let applied = apply_config(&scope, live, &config, &writer, options.force)?;
-    if let Some(why) = yaml_strict_error(&document.duplicates) {
-        match options.field_validation {
-            FieldValidation::Ignore => {}
-            FieldValidation::Warn => call.warn(why),
-            FieldValidation::Strict => {
-                return Err(Box::new(Status::bad_request(format!("error strict decoding YAML: {why}"))));
-            }
+    let mut kin = Kin::new(resource);
+    let applied = loop {
+        let applied = apply_config(&scope(resource, call, &kin), live, &config, &writer, options.force);
+        if !kin.ask().await {
+            break applied?;
         }
+    };
+    let scope = scope(resource, call, &kin);
+    match options.field_validation {
+        FieldValidation::Warn => document.duplicates.into_iter().for_each(|fault| call.warn(fault)),
+        FieldValidation::Strict if !document.duplicates.is_empty() => {
+            let faults = document.duplicates.join("\n  ");
+            return Err(Box::new(Status::bad_request(format!(
+                "error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n  {faults}"
+            ))));
+        }
+        FieldValidation::Ignore | FieldValidation::Strict => {}
     }
     match applied {
         Applied::Nothing => Ok(live.cloned().unwrap_or_default()),
         Applied::Owners(object) => Ok(object),
         Applied::Object(object) => decoded(resource, &scope, &config, object),
     }
-}
-
-fn yaml_strict_error(duplicates: &[String]) -> Option<String> {
-    if duplicates.is_empty() {
-        return None;
-    }
-    Some(format!("error converting YAML to JSON: yaml: unmarshal errors:\n  {}", duplicates.join("\n  ")))
 }
 
 /// The result of an apply, read along the schema and defaulted.
@@ -140,13 +204,12 @@ fn decoded(resource: &Resource, scope: &Scope<'_>, config: &Value, object: Value
             }
             let mut object = parsed.value;
             resource.set_kind(&mut object);
-            resource.complete(&mut object);
+            resource.strategy.set_defaults(&mut object);
             Ok(object)
         }
         Definition::Custom(custom) => {
-            let (mut object, _) =
-                custom.decode_patched(resource, object, &|why| scope.conversion_failed(config, why))?;
-            resource.complete(&mut object);
+            let mut object = object;
+            custom.version().fill_defaults(&mut object);
             Ok(object)
         }
     }

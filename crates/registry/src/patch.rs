@@ -86,7 +86,7 @@ impl Patch {
         };
         let mut object = self.patched_along(call, resource.node(), existing, &reader)?;
         resource.set_kind(&mut object);
-        resource.complete(&mut object);
+        resource.strategy.set_defaults(&mut object);
         Ok(object)
     }
 
@@ -164,7 +164,7 @@ impl Updater for Patch {
     async fn updated(&self, call: &Call<'_>, resource: &Resource, existing: Option<&Value>) -> Result<Value> {
         let mut object = match (self.kind, existing) {
             (PatchType::Apply, existing) => {
-                crate::ownership::apply(resource, call, &self.options, &self.bytes, existing)?
+                crate::ownership::apply(resource, call, &self.options, &self.bytes, existing).await?
             }
             (_, Some(existing)) => self.patched(call, resource, existing)?,
             (_, None) => return Err(Box::new(Status::not_found(resource.group_resource(), call.name))),

@@ -186,7 +186,11 @@ impl Resource {
     /// 500 when what is stored cannot be read or converted.
     pub async fn object(&self, record: &Record) -> Result<Value> {
         let object = self.stored_object(record)?;
-        self.convert(object, &self.stored_kind, &self.kind).await
+        match &self.definition {
+            Definition::Builtin(_) => self.convert(object, &self.stored_kind, &self.kind).await,
+            // it may have been stored when another version was the one to store
+            Definition::Custom(custom) => custom.convert(object, &self.kind.group_version()).await,
+        }
     }
 
     /// The object of a record in the stored form, with its resourceVersion.
@@ -233,19 +237,15 @@ impl Resource {
         object.set("kind", self.kind.kind.clone());
     }
 
-    /// Fills in the defaults of an object that was decoded (served form), and brings it to what the detour over the
-    /// strategy's form makes of it: field owners see that.
-    pub(crate) fn complete(&self, object: &mut Value) {
-        self.strategy.set_defaults(object);
+    /// The object (served form) as the detour over the strategy's form leaves it, which is what field owners see;
+    /// `None` when there is no detour.
+    pub(crate) fn detoured(&self, object: &Value) -> Option<Value> {
         if self.is_custom() || self.kind == self.strategy_kind {
-            return;
+            return None;
         }
         let (own, detour) = (self.kind.group_version(), self.strategy_kind.group_version());
-        let there = pintle_kinds::convert::convert(object.clone(), &own, &detour, &self.kind.kind);
-        if let Ok(back) = there.and_then(|there| pintle_kinds::convert::convert(there, &detour, &own, &self.kind.kind))
-        {
-            *object = back;
-        }
+        let there = pintle_kinds::convert::convert(object.clone(), &own, &detour, &self.kind.kind).ok()?;
+        pintle_kinds::convert::convert(there, &detour, &own, &self.kind.kind).ok()
     }
 
     /// The last touch before an object (the strategy's form) is stored.
@@ -324,7 +324,7 @@ impl Resource {
                 }
                 pintle_kinds::convert::convert(object.clone(), &from, &to, &self.kind.kind).map(Some)
             }
-            Definition::Custom(custom) => custom.convert_now(object, &to),
+            Definition::Custom(custom) => Ok(custom.convert_for_owners_now(object, &to)),
         }
     }
 

@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
+use pintle_apimachinery::field::go_quote;
 use pintle_apimachinery::status::Result;
 use pintle_apimachinery::value::parse;
 use pintle_apimachinery::{Status, json};
@@ -47,6 +48,12 @@ pub(crate) fn decode(token: &str, prefix: &Key) -> Result<(Option<Revision>, Key
         Box::new(Status::bad_request(format!("invalid continue token: continue key is not valid: {why}")))
     };
     let bytes = LENIENT.decode(token).map_err(|why| bad(base64_fault(token, &why)))?;
+    if let Some(first) = bytes.first().filter(|byte| !byte.is_ascii()) {
+        // Go looks at bytes, not at characters
+        let shown = go_quote(char::from(*first).encode_utf8(&mut [0; 4]));
+        let shown = shown.trim_matches('"');
+        return Err(bad(format!("invalid character '{shown}' looking for beginning of value")));
+    }
     let value = parse(&bytes).map_err(|why| bad(why.message))?;
     if value["v"].as_str() != Some(VERSION) {
         return Err(bad(format!("server does not recognize this encoded version {}", value["v"].str_or_empty())));

@@ -146,7 +146,7 @@ impl Resource {
         let mut object = updater.updated(call, self, Some(&existing)).await?;
         let sent_version = Str::new(object.resource_version());
         if !updater.owns_fields() {
-            ownership::on_write(self, call, options, Some(&existing), &mut object);
+            ownership::on_write(self, call, options, Some(&existing), &mut object).await;
         }
         let wire = wire_options(updater.options_kind(), options);
         let attributes = self.attributes(call, Operation::Update, Some(&existing), &wire, options);
@@ -327,7 +327,7 @@ impl Resource {
         }
         let mut object = updater.updated(call, self, None).await?;
         if !updater.owns_fields() {
-            ownership::on_write(self, call, options, None, &mut object);
+            ownership::on_write(self, call, options, None, &mut object).await;
         }
         let wire = wire_options("CreateOptions", options);
         let attributes = self.attributes(call, Operation::Create, None, &wire, options);

@@ -69,7 +69,7 @@ fn validate(object: &Value, errors: &mut ErrorList) {
         n_total += n_bytes(value.str_or_empty());
     }
     if n_total > DATA_BYTES_MAX {
-        errors.push(FieldError::too_long(&Path::ROOT, DATA_BYTES_MAX));
+        errors.push(FieldError::too_long(&Path::new("[]"), DATA_BYTES_MAX));
     }
 }
 
@@ -106,7 +106,7 @@ mod tests {
         "#]].assert_eq(&out.replace(&"k".repeat(254), "k.."));
         let large = json!({"data": {"a": ("x".repeat(1024 * 1024 + 1))}});
         assert!(
-            creates("v1/configmaps", &base, &[large]).ends_with(": Too long: may not be more than 1048576 bytes\n")
+            creates("v1/configmaps", &base, &[large]).ends_with("[]: Too long: may not be more than 1048576 bytes\n")
         );
         let mut fixed = base;
         fixed.set("immutable", true);

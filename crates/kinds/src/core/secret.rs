@@ -81,9 +81,7 @@ fn validate(object: &Value, errors: &mut ErrorList) {
     }
     let mut require = |key: &str| errors.push(FieldError::required(&path.key(key), ""));
     match object["type"].str_or_empty() {
-        "kubernetes.io/service-account-token"
-            if object.annotation(SERVICE_ACCOUNT_NAME).is_none_or(str::is_empty) =>
-        {
+        "kubernetes.io/service-account-token" if object.annotation(SERVICE_ACCOUNT_NAME).is_none_or(str::is_empty) => {
             let metadata = Path::new("metadata");
             let annotations = metadata.child("annotations");
             errors.push(FieldError::required(&annotations.key(SERVICE_ACCOUNT_NAME), ""));

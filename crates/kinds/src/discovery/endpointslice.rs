@@ -30,12 +30,15 @@ pub struct EndpointSlice;
 
 impl UpdateStrategy for EndpointSlice {
     fn prepare_for_update(&self, _: RequestInfo<'_>, object: &mut Value, old: &Value) {
-        let is_same_member = |member: &str| object[member] == old[member];
-        let is_same = ["addressType", "endpoints", "ports"].into_iter().all(is_same_member);
+        // what is stored does not tell an empty list from none
+        let is_none = |member: &str| object[member].is_empty() && old[member].is_empty();
+        let is_same_member = |member: &str| object[member] == old[member] || is_none(member);
+        let has_same_endpoints = is_same_member("endpoints");
+        let is_same = has_same_endpoints && is_same_member("addressType") && is_same_member("ports");
         if !is_same || object.metadata()["labels"] != old.metadata()["labels"] {
             set_meta(object, "generation", old.generation() + 1);
         }
-        if object["endpoints"] != old["endpoints"] {
+        if !has_same_endpoints {
             drop_topology(object, old);
         }
     }
