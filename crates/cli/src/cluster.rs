@@ -1,7 +1,10 @@
-//! What `pintle up` runs beside the API server: the scheduler and simulated nodes, in this process, over its API.
+//! What `pintle up` runs beside the API server: the control loops, the scheduler and simulated nodes, in this process,
+//! over its API.
 
+use crate::flags::ClusterFlags;
 use anyhow::{Context, Result};
 use pintle_client::{Client, Config};
+use pintle_controllers::{ControllerSelection, Controllers, Options};
 use pintle_informer::{CancellationToken, SharedInformerFactory};
 use pintle_node::{Nodes, NodesOptions};
 use pintle_scheduler::{Scheduler, SchedulerOptions};
@@ -9,6 +12,7 @@ use std::path::Path;
 
 /// Everything that works on the server's objects.
 pub(crate) struct Cluster {
+    controllers: Controllers,
     factory: SharedInformerFactory,
     scheduler: Scheduler,
     nodes: Nodes,
@@ -16,20 +20,33 @@ pub(crate) struct Cluster {
 
 impl Cluster {
     /// Starts everything, as the user of this kubeconfig. It works until `stop`.
-    pub(crate) fn start(kubeconfig: &Path, n_nodes: u32, stop: &CancellationToken) -> Result<Cluster> {
+    pub(crate) fn start(kubeconfig: &Path, flags: &ClusterFlags, stop: &CancellationToken) -> Result<Cluster> {
         let config = Config::from_file(kubeconfig).context("cannot read the kubeconfig just written")?;
+        let controllers = controllers(config.clone(), flags, stop)?;
         let client = Client::new(config.with_user_agent(concat!("pintle/", env!("CARGO_PKG_VERSION"))))?;
         // one cache of each kind for all
         let factory = SharedInformerFactory::new(&client);
         let scheduler = Scheduler::start(&factory, SchedulerOptions::default(), stop);
-        let nodes = Nodes::start(&factory, NodesOptions::new(n_nodes), stop).context("--nodes")?;
-        Ok(Cluster { factory, scheduler, nodes })
+        let nodes = Nodes::start(&factory, NodesOptions::new(flags.nodes), stop).context("--nodes")?;
+        Ok(Cluster { controllers, factory, scheduler, nodes })
     }
 
     /// Waits until everything has ended, after its `stop`.
     pub(crate) async fn stopped(self) {
+        self.controllers.shutdown().await;
         self.scheduler.stopped().await;
         self.nodes.stopped().await;
         self.factory.shutdown().await;
     }
+}
+
+fn controllers(config: Config, flags: &ClusterFlags, stop: &CancellationToken) -> Result<Controllers> {
+    let selection = ControllerSelection::parse(&flags.controllers.join(",")).context("--controllers")?;
+    let options = Options {
+        controllers: selection,
+        root_ca: config.tls.certificate_authority_pem.clone(),
+        use_service_account_credentials: false,
+    };
+    let config = Config { qps: None, ..config.with_user_agent("kube-controller-manager/pintle") };
+    Ok(Controllers::start(&Client::new(config)?, options, stop.clone()))
 }

@@ -201,11 +201,21 @@ pub(crate) struct StorageFlags {
 /// `pintle up`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct UpFlags {
+    #[command(flatten)]
+    pub(crate) cluster: ClusterFlags,
+    #[command(flatten)]
+    pub(crate) server: ServerFlags,
+}
+
+/// What runs beside the server.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ClusterFlags {
     /// Simulated nodes, which run the pods that the scheduler gives them.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) nodes: u32,
-    #[command(flatten)]
-    pub(crate) server: ServerFlags,
+    /// The control loops to run, by kube-controller-manager's names: `*` for all, `-NAME` for all but that one.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "*", allow_hyphen_values = true)]
+    pub(crate) controllers: Vec<String>,
 }
 
 /// `pintle kubeconfig`.

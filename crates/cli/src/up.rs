@@ -28,7 +28,7 @@ pub(crate) async fn up(flags: UpFlags) -> Result<()> {
     );
     let (stop, stop_serving) = (CancellationToken::new(), CancellationToken::new());
     let serving = tokio::spawn(server.run(stop_serving.clone().cancelled_owned()));
-    let started = Cluster::start(&kubeconfig, flags.nodes, &stop);
+    let started = Cluster::start(&kubeconfig, &flags.cluster, &stop);
     if let Ok(cluster) = started {
         interrupted().await;
         // first those who use the server, then the server

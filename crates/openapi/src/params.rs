@@ -48,7 +48,7 @@ const LIST: &[Row] = &[
     RESOURCE_VERSION_MATCH,
     SEND_INITIAL_EVENTS,
     TIMEOUT,
-    ("watch", "boolean", "Send changes as they happen, instead of a list."),
+    ("watch", "boolean", "Watch for changes to the described resources as they happen, instead of listing them."),
 ];
 
 const WRITE: &[Row] = &[
