@@ -9,6 +9,7 @@ pub mod conditions;
 pub mod conversion;
 pub mod crd;
 pub mod jsonpath;
+pub mod rules;
 pub mod scale;
 pub mod strategy;
 pub mod structural;

@@ -6,7 +6,7 @@ use crate::structural::correlate::Correlated;
 use crate::structural::openapi::{self, Form};
 use crate::structural::{listtype, objectmeta};
 use crate::version::CompiledVersion;
-use pintle_apimachinery::field::go_quote;
+use pintle_apimachinery::field::{ErrorType, go_quote};
 use pintle_apimachinery::meta::{Meta, well_known};
 use pintle_apimachinery::names;
 use pintle_apimachinery::{ErrorList, FieldError, Path, Value};
@@ -54,6 +54,39 @@ fn validate_type(version: &CompiledVersion, object: &Value) -> ErrorList {
     errors
 }
 
+/// What rules find, unless what was found before makes them useless.
+fn by_rules(
+    version: &CompiledVersion,
+    errors: &ErrorList,
+    object: &Value,
+    old: Option<&Value>,
+    correlated: Option<Correlated<'_>>,
+) -> ErrorList {
+    let Some(rules) = &version.rules else { return ErrorList::new() };
+    if errors.iter().any(|error| BLOCKING.contains(&error.kind)) {
+        let why = "some validation rules were not checked because the object was invalid; correct the existing errors \
+                   to complete validation";
+        return vec![FieldError { field: ROOT.into(), ..FieldError::invalid(&Path::ROOT, &Value::Null, why) }];
+    }
+    let mut errors = rules.validate(&Path::ROOT, object, old, correlated).errors;
+    errors.iter_mut().filter(|error| error.field.is_empty()).for_each(|error| error.field = ROOT.into());
+    errors
+}
+
+/// How errors of whole objects name their field.
+const ROOT: &str = "<nil>";
+
+/// What rules have against values that are as they were: these may stay.
+fn kept_faults(version: &CompiledVersion, object: &Value, old: &Value) -> Vec<String> {
+    let Some(rules) = &version.rules else { return Vec::new() };
+    let correlated = Correlated { old, new: object, schema: &version.structural };
+    rules.validate(&Path::ROOT, object, Some(old), Some(correlated)).warnings
+}
+
+/// Errors of the structure, after which rules could only say the same again.
+const BLOCKING: &[ErrorType] =
+    &[ErrorType::NotSupported, ErrorType::Required, ErrorType::TooLong, ErrorType::TooMany, ErrorType::TypeInvalid];
+
 impl UpdateStrategy for CustomResourceStrategy {
     fn prepare_for_update(&self, _request: RequestInfo<'_>, object: &mut Value, old: &Value) {
         if self.version.has_status {
@@ -91,6 +124,7 @@ impl UpdateStrategy for CustomResourceStrategy {
         if listtype::validate(&Path::ROOT, schema, old).is_empty() {
             errors.extend(listtype::validate(&Path::ROOT, schema, object));
         }
+        errors.extend(by_rules(version, &errors, object, Some(old), Some(correlated)));
         errors
     }
 
@@ -99,7 +133,9 @@ impl UpdateStrategy for CustomResourceStrategy {
     }
 
     fn warnings_on_update(&self, _request: RequestInfo<'_>, object: &Value, old: &Value) -> Vec<String> {
-        finalizer_warnings(object, Some(old))
+        let mut warnings = finalizer_warnings(object, Some(old));
+        warnings.extend(kept_faults(&self.version, object, old));
+        warnings
     }
 
     fn reset_fields(&self) -> &'static [&'static str] {
@@ -129,6 +165,7 @@ impl Strategy for CustomResourceStrategy {
         }
         errors.extend(objectmeta::validate(&Path::ROOT, object, schema, false));
         errors.extend(listtype::validate(&Path::ROOT, schema, object));
+        errors.extend(by_rules(version, &errors, object, None, None));
         errors
     }
 
@@ -187,7 +224,12 @@ impl UpdateStrategy for StatusStrategy {
         if !repeated.is_empty() && listtype::validate(&Path::ROOT, schema, old).is_empty() {
             errors.extend(repeated);
         }
+        errors.extend(by_rules(version, &errors, object, Some(old), Some(correlated)));
         errors
+    }
+
+    fn warnings_on_update(&self, _request: RequestInfo<'_>, object: &Value, old: &Value) -> Vec<String> {
+        kept_faults(&self.version, object, old)
     }
 
     fn metadata_rounds(&self) -> MetadataRounds {

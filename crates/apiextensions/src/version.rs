@@ -3,6 +3,7 @@
 use crate::columns::Columns;
 use crate::conversion::Conversion;
 use crate::jsonpath::JsonPath;
+use crate::rules::Rules;
 use crate::scale::Scale;
 use crate::structural::default::{default, drop_nulls};
 use crate::structural::objectmeta::{self, Misfit};
@@ -62,6 +63,8 @@ pub struct CompiledVersion {
     pub deprecation_warning: Option<String>,
     /// The schema, defaults pruned.
     pub structural: Arc<Structural>,
+    /// The rules of the schema, if it has any.
+    pub rules: Option<Arc<Rules>>,
     /// The schema as patches and server-side apply read it.
     pub schema: Arc<Schema>,
     /// The type of whole objects in `schema`.
@@ -176,6 +179,7 @@ impl CompiledVersion {
             is_served: version["served"].is_true(),
             is_storage: version["storage"].is_true(),
             deprecation_warning,
+            rules: Rules::compile(&structural, true).map(Arc::new),
             structural: Arc::new(structural),
             schema: Arc::new(schema),
             type_id,

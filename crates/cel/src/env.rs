@@ -3,7 +3,7 @@
 
 use crate::ast::Ast;
 use crate::check::{self, Checked};
-use crate::parser::parse;
+use crate::parser::parse_with;
 use crate::source::{Faults, Source};
 use crate::types::{Object, Type};
 use compact_str::CompactString;
@@ -14,6 +14,7 @@ use std::sync::Arc;
 pub struct Env {
     variables: Vec<(CompactString, Type)>,
     objects: Vec<Object>,
+    has_bind: bool,
 }
 
 impl Env {
@@ -27,6 +28,13 @@ impl Env {
     #[must_use]
     pub fn with(mut self, name: &str, of: Type) -> Self {
         self.variables.push((name.into(), of));
+        self
+    }
+
+    /// Lets expressions give names to values with `cel.bind`.
+    #[must_use]
+    pub const fn with_bind(mut self) -> Self {
+        self.has_bind = true;
         self
     }
 
@@ -71,7 +79,7 @@ impl Env {
 
     fn compile_here(&self, text: &str) -> Result<Checked, Faults> {
         let source = Source::new(text);
-        let Ast { root, offsets } = parse(&source)?;
+        let Ast { root, offsets } = parse_with(&source, self.has_bind)?;
         check::check(self, source, root, offsets)
     }
 }

@@ -39,6 +39,9 @@ pub fn find(name: &str, is_method: bool, args: usize) -> Option<Expand> {
     })
 }
 
+/// `cel.bind(name, value, result)`.
+pub const BIND: Expand = bind;
+
 /// Expands a macro called at a node, or notes what is wrong with its arguments.
 pub fn expand(expand: Expand, parser: &mut Parser<'_>, id: NodeId, target: Option<Expr>, args: Vec<Expr>) -> Expr {
     let offset = parser.offset(id);
@@ -376,4 +379,15 @@ fn sort_by(make: &mut Maker<'_, '_>, target: Option<Expr>, args: Vec<Expr>) -> E
     let input = make.ident(SORTED);
     let sorted = make.method("@sortByAssociatedKeys", input, vec![keys]);
     Ok(make.binding(SORTED, target, sorted))
+}
+
+fn bind(make: &mut Maker<'_, '_>, _: Option<Expr>, args: Vec<Expr>) -> Expansion {
+    let mut args = args.into_iter();
+    let var = next(&mut args);
+    let Kind::Ident(name) = &var.kind else {
+        return Err((var.id, "cel.bind() variable names must be simple identifiers".to_owned()));
+    };
+    let value = next(&mut args);
+    let result = next(&mut args);
+    Ok(make.binding(name, value, result))
 }

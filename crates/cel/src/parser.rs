@@ -45,13 +45,21 @@ const RESERVED: [&str; 21] = [
 /// # Errors
 /// What is wrong with it.
 pub fn parse(source: &Source) -> Result<Ast, Faults> {
+    parse_with(source, false)
+}
+
+/// Reads an expression, which may give names to values with `cel.bind` if `has_bind` says so.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn parse_with(source: &Source, has_bind: bool) -> Result<Ast, Faults> {
     let length = source.points().len();
     if length > EXPRESSION_LENGTH_MAX {
         let text = format!("expression code point size exceeds limit: size: {length}, limit {EXPRESSION_LENGTH_MAX}");
         return Err(Faults::new(source.clone(), vec![Fault { place: Place::NOWHERE, text }]));
     }
     let (words, faults) = words(source);
-    let mut parser = Parser::new(source, words, faults);
+    let mut parser = Parser { has_bind, ..Parser::new(source, words, faults) };
     let stopped = match parser.start() {
         Ok(root) if parser.faults.is_empty() => {
             return Ok(Ast { root, offsets: parser.offsets });
@@ -95,11 +103,12 @@ pub struct Parser<'s> {
     offsets: Vec<u32>,
     faults: Vec<Fault>,
     depths: [u32; 4],
+    has_bind: bool,
 }
 
 impl<'s> Parser<'s> {
     fn new(source: &'s Source, words: Vec<Word>, faults: Vec<Fault>) -> Self {
-        Self { source, words, at: 0, offsets: vec![0], faults, depths: [0; 4] }
+        Self { source, words, at: 0, offsets: vec![0], faults, depths: [0; 4], has_bind: false }
     }
 
     /// A new node's number.
@@ -513,7 +522,12 @@ impl<'s> Parser<'s> {
 
     /// A call, or what the macro of that name makes of it.
     fn expanded(&mut self, id: NodeId, name: CompactString, target: Option<Expr>, args: Vec<Expr>) -> Expr {
-        match macros::find(&name, target.is_some(), args.len()) {
+        let is_bind = self.has_bind
+            && name == "bind"
+            && args.len() == 3
+            && matches!(&target, Some(Expr { kind: Kind::Ident(of), .. }) if of == "cel");
+        let expand = if is_bind { Some(macros::BIND) } else { macros::find(&name, target.is_some(), args.len()) };
+        match expand {
             Some(expand) => macros::expand(expand, self, id, target, args),
             None => Expr { id, kind: Kind::Call(Box::new(Call { function: name, target, args })) },
         }

@@ -2,6 +2,7 @@
 //!
 //! Follows: apiextensions-apiserver/pkg/apiserver/schema/defaulting/validation.go (v0.35).
 
+use crate::rules::Rules;
 use crate::structural::Structural;
 use crate::structural::objectmeta::{self, Misfit};
 use crate::structural::openapi::{self, Form};
@@ -54,11 +55,14 @@ impl Walk {
         let (root, step, in_meta) = if node.is_embedded { (node, &Step::Object, false) } else { (root, step, in_meta) };
         if let Some(default) = &node.default {
             let at = path.child("default");
-            let found = if in_meta {
+            let mut found = if in_meta {
                 self.inside_metadata(&at, node, root, default, *step)
             } else {
                 self.plain(&at, node, default)
             };
+            if found.is_empty() {
+                found = by_rules(&at, node, is_root || node.is_embedded, default);
+            }
             self.errors.extend(found);
         }
         if let Some(items) = node.items.as_deref() {
@@ -116,4 +120,11 @@ impl Walk {
     fn value(&self, at: &Path<'_>, node: &Structural, default: &Value) -> ErrorList {
         openapi::validate(default, node, Form::Structural, &at.to_string())
     }
+}
+
+/// The errors by the rules of a schema: of the default as a value that stays, and of one that is new.
+fn by_rules(at: &Path<'_>, node: &Structural, is_root: bool, default: &Value) -> ErrorList {
+    let Some(rules) = Rules::compile(node, is_root) else { return ErrorList::new() };
+    let found = rules.validate(at, default, Some(default), None).errors;
+    if found.is_empty() { rules.validate(at, default, None, None).errors } else { found }
 }

@@ -4,6 +4,7 @@
 
 mod defaults;
 mod internal;
+mod rules;
 mod schema;
 mod spec;
 pub mod structural;
@@ -18,6 +19,7 @@ use pintle_cel::strfmt;
 use pintle_kinds::meta::IMMUTABLE;
 use pintle_kinds::strategy::MetadataRounds;
 use pintle_kinds::{RequestInfo, Strategy, UpdateStrategy};
+pub use rules::{RULE_ESTIMATE_MAX, SCHEMA_ESTIMATE_MAX};
 use schema::Leniency;
 use spec::Options;
 pub use spec::SELECTABLE_FIELDS_MAX;

@@ -3,6 +3,7 @@
 //! Follows: ValidateCustomResourceDefinitionOpenAPISchema of apiextensions-apiserver (v0.35); differs: properties are
 //! visited in the order of their names.
 
+use super::rules::{Cardinality, RuleCheck, RuleNode, below};
 use super::{defaults, internal, structural};
 use crate::structural::{Structural, fieldpath};
 use pintle_apimachinery::value::html_escaped;
@@ -59,8 +60,15 @@ const ROOT_FIELDS: &[&str] = &[
     "XValidations",
 ];
 
-/// The errors of a version's schema; `path` is that of the validation around it.
-pub(super) fn validate(path: &Path<'_>, schema: &Value, has_status: bool, leniency: &Leniency) -> ErrorList {
+/// The errors of a version's schema; `path` is that of the validation around it. Rules of a schema that is unchanged may
+/// cost each what they did.
+pub(super) fn validate(
+    path: &Path<'_>,
+    schema: &Value,
+    has_status: bool,
+    is_unchanged: bool,
+    leniency: &Leniency,
+) -> ErrorList {
     let mut errors = ErrorList::new();
     let at = path.child("openAPIV3Schema");
     if has_status {
@@ -73,6 +81,7 @@ pub(super) fn validate(path: &Path<'_>, schema: &Value, has_status: bool, lenien
         ));
     }
     let mut unserved = None;
+    let mut place = Place { is_root: true, ..Place::default() };
     if leniency.requires_structural {
         match Structural::compile(schema) {
             Err(why) => unserved = Some(FieldError::invalid(&at, "", why)),
@@ -81,16 +90,22 @@ pub(super) fn validate(path: &Path<'_>, schema: &Value, has_status: bool, lenien
                 if found.is_empty() {
                     found = defaults::validate(&at, &compiled, leniency.requires_pruned_defaults);
                 }
+                if found.is_empty() {
+                    place.cardinality = Some(Some(1));
+                }
                 errors.extend(found);
             }
         }
     }
-    let mut walk = Walk { leniency, errors: ErrorList::new() };
-    walk.node(&at, schema, Place { is_root: true, ..Place::default() });
+    let rules = RuleCheck::new(is_unchanged);
+    let mut walk = Walk { leniency, errors: ErrorList::new(), rules };
+    walk.node(&at, schema, place);
     errors.extend(walk.errors);
+    errors.append(&mut walk.rules.errors);
     if errors.is_empty() {
         errors.extend(unserved);
     }
+    errors.extend(walk.rules.total(&at));
     errors
 }
 
@@ -126,11 +141,16 @@ struct Place<'p> {
     /// Why there may be no default.
     forbids_default: Option<&'p str>,
     is_inside_metadata: bool,
+    /// How many values there can be; none where rules are not looked at.
+    cardinality: Option<Cardinality>,
+    /// The place around it from which on values have no old ones.
+    uncorrelatable: Option<&'p str>,
 }
 
 struct Walk<'l> {
     leniency: &'l Leniency,
     errors: ErrorList,
+    rules: RuleCheck,
 }
 
 impl Walk<'_> {
@@ -142,6 +162,7 @@ impl Walk<'_> {
         if schema.as_object().is_none() {
             return;
         }
+        let sound = self.errors.len();
         self.keywords(path, schema, place);
         if schema["uniqueItems"].is_true() {
             self.forbid(
@@ -151,7 +172,8 @@ impl Walk<'_> {
             );
         }
         self.members(path, schema, place);
-        let inner = Place { is_root: false, ..place };
+        let cardinality = place.cardinality.map(|cardinality| below(cardinality, schema));
+        let inner = Place { is_root: false, cardinality: None, ..place };
         self.node(&path.child("not"), &schema["not"], inner);
         for junctor in ["allOf", "oneOf", "anyOf"] {
             for (idx, branch) in schema[junctor].items().iter().enumerate() {
@@ -161,13 +183,17 @@ impl Walk<'_> {
         for (name, definition) in schema["definitions"].entries() {
             self.node(&path.child("definitions").key(name), definition, inner);
         }
+        let here = path.to_string();
+        let is_keyed = schema["x-kubernetes-list-type"].as_str() == Some("map");
+        let uncorrelatable = place.uncorrelatable.or_else(|| (!is_keyed).then_some(here.as_str()));
+        let item = Place { cardinality, uncorrelatable, ..inner };
         match &schema["items"] {
             Value::Array(items) => {
-                for (idx, item) in items.iter().enumerate() {
-                    self.node(&path.child("items").index(idx), item, inner);
+                for (idx, of) in items.iter().enumerate() {
+                    self.node(&path.child("items").index(idx), of, item);
                 }
             }
-            items => self.node(&path.child("items"), items, inner),
+            items => self.node(&path.child("items"), items, item),
         }
         for (name, dependency) in schema["dependencies"].entries() {
             self.node(&path.child("dependencies").key(name), dependency, inner);
@@ -184,6 +210,11 @@ impl Walk<'_> {
         }
         for (idx, rule) in schema["x-kubernetes-validations"].items().iter().enumerate() {
             self.rule(&path.child("x-kubernetes-validations").index(idx), schema, rule);
+        }
+        let has_rules = !schema["x-kubernetes-validations"].items().is_empty();
+        if let Some(cardinality) = place.cardinality.filter(|_| has_rules && self.errors.len() == sound) {
+            let Place { is_root, uncorrelatable, .. } = place;
+            self.rules.node(RuleNode { path, schema, is_root, cardinality, uncorrelatable });
         }
     }
 
@@ -217,7 +248,8 @@ impl Walk<'_> {
     }
 
     fn members(&mut self, path: &Path<'_>, schema: &Value, place: Place<'_>) {
-        let inner = Place { is_root: false, ..place };
+        let cardinality = place.cardinality.map(|cardinality| below(cardinality, schema));
+        let inner = Place { is_root: false, cardinality, ..place };
         let additional = &schema["additionalProperties"];
         if !additional.is_null() {
             if !schema["properties"].is_empty() && *additional != Value::Bool(true) {

@@ -23,6 +23,16 @@ pub(super) struct Options<'o> {
     pub(super) old: Option<&'o Value>,
 }
 
+impl Options<'_> {
+    /// Whether a version has the schema that it had.
+    fn is_unchanged(&self, version: &Value) -> bool {
+        let before = self
+            .old
+            .and_then(|old| old.at("spec.versions").items().iter().find(|before| before["name"] == version["name"]));
+        before.is_some_and(|before| crate::version::schema_of(before) == crate::version::schema_of(version))
+    }
+}
+
 /// The errors of a spec.
 pub(super) fn validate(spec: &Value, options: &Options<'_>) -> ErrorList {
     let path = Path::new("spec");
@@ -119,7 +129,13 @@ fn one_version(version: &Value, path: &Path<'_>, shared: Shared, options: &Optio
     let compiled = crate::version::schema_of(version);
     if !shared.schema && !compiled.is_null() {
         let has_status = !version["subresources"]["status"].is_null();
-        errors.extend(schema::validate(&path.child("schema"), compiled, has_status, &options.leniency));
+        errors.extend(schema::validate(
+            &path.child("schema"),
+            compiled,
+            has_status,
+            options.is_unchanged(version),
+            &options.leniency,
+        ));
     }
     if !shared.subresources {
         subresources(&version["subresources"], &path.child("subresources"), errors);
@@ -152,7 +168,13 @@ fn shared_parts(
     let compiled = crate::version::schema_of(first);
     if shared.schema && !compiled.is_null() {
         let has_status = versions.iter().any(|version| !version["subresources"]["status"].is_null());
-        errors.extend(schema::validate(&path.child("validation"), compiled, has_status, &options.leniency));
+        errors.extend(schema::validate(
+            &path.child("validation"),
+            compiled,
+            has_status,
+            options.is_unchanged(first),
+            &options.leniency,
+        ));
     }
     if shared.subresources {
         subresources(&first["subresources"], &path.child("subresources"), errors);
