@@ -223,7 +223,8 @@ struct Policy<'v> {
 impl Policy<'_> {
     fn scope(&self, n_variables: usize, has_authorizer: bool) -> Scope<'_> {
         let variables = self.spec["variables"].items();
-        let variables = variables.get(..n_variables).unwrap_or(variables);
+        let known = variables.get(..n_variables).unwrap_or(variables);
+        let variables = (!variables.is_empty()).then_some(known);
         Scope { is_device: false, has_params: self.has_params, has_authorizer, variables }
     }
 

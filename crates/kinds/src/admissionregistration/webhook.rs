@@ -270,6 +270,7 @@ mod tests {
             {"webhooks":[{"admissionReviewVersions":["v1"],"clientConfig":{"url":"https://x"},"matchConditions":[{"expression":" ","name":""},{"expression":"1","name":"a/b/c"},{"expression":"true","name":"a"},{"expression":"true","name":"a"}],"name":"a.example.com","sideEffects":"None"}]}
                 webhooks[0].matchConditions[0].expression: Required value
                 webhooks[0].matchConditions[0].name: Required value
+                webhooks[0].matchConditions[1].expression: Invalid value: "1": must evaluate to bool but got int
                 webhooks[0].matchConditions[1].name: Invalid value: "a/b/c": a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')
                 webhooks[0].matchConditions[3].name: Duplicate value: "a"
             {"webhooks":[{"admissionReviewVersions":["v1"],"clientConfig":{"url":"https://x"},"name":"a.example.com","rules":[{"apiGroups":[""],"apiVersions":["v1"],"operations":["CREATE"],"resources":["pods"]}],"sideEffects":"None"}]}
