@@ -2,6 +2,7 @@
 #![expect(clippy::print_stdout, reason = "what a command answers goes to standard output")]
 
 mod admission;
+mod bench;
 mod cluster;
 mod etcd_role;
 mod exit;
@@ -38,6 +39,8 @@ enum Command {
     Up(Box<flags::UpFlags>),
     /// Run the API server alone.
     Apiserver(Box<flags::ServerFlags>),
+    /// Measure how fast an API server is: this one, kube-apiserver, any that a kubeconfig leads to.
+    Bench(Box<bench::Flags>),
     /// Print the administrator's kubeconfig, or make one for somebody else.
     Kubeconfig(flags::KubeconfigFlags),
     /// Print the version of Pintle, and of the Kubernetes API that it serves.
@@ -103,6 +106,7 @@ fn run(command: Command) -> Result<()> {
     match command {
         Command::Up(flags) => runtime()?.block_on(up::up(*flags)),
         Command::Apiserver(flags) => runtime()?.block_on(serve::apiserver(*flags)),
+        Command::Bench(flags) => bench::run(*flags),
         Command::Kubeconfig(flags) => kubeconfig::print(&flags),
         Command::Version => {
             println!("Pintle {}", env!("CARGO_PKG_VERSION"));
