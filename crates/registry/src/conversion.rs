@@ -48,7 +48,7 @@ impl Converter {
         if object.api_version() == to.to_string() {
             return Ok(object.clone());
         }
-        let uid = Str::from(self.env.ids.uid());
+        let uid = self.env.ids.uid();
         let review = webhook.review(std::slice::from_ref(object), to, uid)?;
         let answer = self.caller.call(&webhook.client_config, review.body.clone(), None);
         let failed = |why: &dyn std::fmt::Display| {

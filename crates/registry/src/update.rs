@@ -171,12 +171,11 @@ impl Resource {
         let object = self.convert(object, &self.kind, &self.strategy_kind).await?;
         let old = self.convert(existing.clone(), &self.kind, &self.strategy_kind).await?;
         let admitted = Admitted { attributes: &attributes, shown: None };
-        self.commit_update(call, &record, object, &old, options, version, admitted).await
+        self.commit_update(call, &record, object, &old, options, admitted).await
     }
 
     /// The second half of an update: strategy, validating admission, write. `object` and `old` are in the strategy's
-    /// form; `version` is the one that the client gave, 0 for none.
-    #[expect(clippy::too_many_arguments, reason = "each is a different thing that the first half has found out")]
+    /// form.
     async fn commit_update(
         &self,
         call: &Call<'_>,
@@ -184,7 +183,6 @@ impl Resource {
         mut object: Value,
         old: &Value,
         options: &WriteOptions,
-        version: u64,
         admitted: Admitted<'_>,
     ) -> Result<Try> {
         let allocated = self.allocate_on_update(call, &mut object, old, options.dry_run).await?;
@@ -218,9 +216,7 @@ impl Resource {
                 allocated.keep();
                 Ok(Try::Done(Written { answer: Answer::Record(record), is_created: false }))
             }
-            Err(StorageError::Conflict { .. }) if version != 0 => {
-                Err(Box::new(Status::stale(self.group_resource(), call.name)))
-            }
+            // a patch is made again of what is there now; who sent a version is refused when that is looked at again
             Err(StorageError::Conflict { .. } | StorageError::NotFound { .. }) => Ok(Try::Again),
             Err(error) => Err(storage_status(&error, self.group_resource(), call.name)),
         }
@@ -261,7 +257,7 @@ impl Resource {
             let object = self.convert(object, &self.kind, &self.strategy_kind).await?;
             let old = self.convert(existing, &self.kind, &self.strategy_kind).await?;
             let admitted = Admitted { attributes: &attributes, shown: Some(&part) };
-            match self.commit_update(call, &record, object, &old, options, version, admitted).await? {
+            match self.commit_update(call, &record, object, &old, options, admitted).await? {
                 Try::Done(Written { answer: Answer::Record(record), .. }) => return Ok(record),
                 // a dry run: what would have been written shows in a record that is not stored
                 Try::Done(Written { answer: Answer::Object(object), .. }) => {
