@@ -97,7 +97,7 @@ async fn definitions(incoming: &Incoming<'_>) -> Vec<Value> {
     let request = ListRequest { prefix: resource.store.root.clone(), start: None, limit: 0, at: At::Any };
     // a document without custom resources is better than none while the store is away
     let Ok(listing) = resource.store.storage.list(request).await else { return Vec::new() };
-    let objects = listing.records.iter().filter_map(|record| parse(&record.value).ok());
+    let objects = listing.records.iter().filter_map(|record| parse(resource.store.head(record).bytes()).ok());
     objects.filter(|object| pintle_apiextensions::conditions::is_condition_true(object, "Established")).collect()
 }
 

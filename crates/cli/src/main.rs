@@ -8,6 +8,7 @@ mod etcd_role;
 mod exit;
 mod flags;
 mod kubeconfig;
+mod maintain;
 mod serve;
 mod storage;
 mod up;
@@ -43,6 +44,12 @@ enum Command {
     Bench(Box<bench::Flags>),
     /// Print the administrator's kubeconfig, or make one for somebody else.
     Kubeconfig(flags::KubeconfigFlags),
+    /// Save the state of a store into a file, and make a store from it.
+    #[command(subcommand)]
+    Snapshot(maintain::SnapshotCommand),
+    /// Look after a store: where it stands, whether it is whole, and repair.
+    #[command(subcommand)]
+    Storage(maintain::StorageCommand),
     /// Print the version of Pintle, and of the Kubernetes API that it serves.
     Version,
     /// Print a script that completes commands and flags in your shell.
@@ -108,6 +115,8 @@ fn run(command: Command) -> Result<()> {
         Command::Apiserver(flags) => runtime()?.block_on(serve::apiserver(*flags)),
         Command::Bench(flags) => bench::run(*flags),
         Command::Kubeconfig(flags) => kubeconfig::print(&flags),
+        Command::Snapshot(command) => maintain::snapshot(command),
+        Command::Storage(command) => maintain::storage(command),
         Command::Version => {
             println!("Pintle {}", env!("CARGO_PKG_VERSION"));
             println!("Kubernetes API {}", pintle_apiserver::documents::GIT_VERSION);

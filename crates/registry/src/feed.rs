@@ -5,7 +5,6 @@ use crate::catalog::Catalog;
 use crate::resource::Resource;
 use futures_util::StreamExt;
 use futures_util::future::join_all;
-use pintle_apimachinery::value::parse;
 use pintle_apimachinery::{GroupResource, Value};
 use pintle_auth::authz::node::Nodes;
 use pintle_auth::authz::rbac::Rbac;
@@ -129,7 +128,7 @@ impl Feed {
         let prefix = self.resource.store.root.clone();
         let request = ListRequest { prefix: prefix.clone(), start: None, limit: 0, at: At::Latest };
         let listing = storage.list(request).await?;
-        let objects: Vec<Value> = listing.records.iter().filter_map(|record| parse(&record.value).ok()).collect();
+        let objects: Vec<Value> = listing.records.iter().filter_map(|record| crate::foreign::read(&record.value).ok()).collect();
         self.sink.replace(self.name, &objects);
         storage.watch(WatchRequest { prefix, since: listing.revision, filter: None, progress: false }).await
     }
@@ -150,7 +149,7 @@ impl Feed {
 
     fn change(&self, event: &Event) {
         let read =
-            |record: &Option<Arc<pintle_storage::Record>>| record.as_ref().and_then(|record| parse(&record.value).ok());
+            |record: &Option<Arc<pintle_storage::Record>>| record.as_ref().and_then(|record| crate::foreign::read(&record.value).ok());
         let (object, previous) = (read(&event.record), read(&event.previous));
         let names = self.resource.store.names(&event.key);
         self.sink.change(self.name, names, object.as_ref(), previous.as_ref());

@@ -9,7 +9,7 @@ use crate::fields::Fields;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use pintle_apimachinery::labels::Labels;
-use pintle_apimachinery::value::{parse, write_json_string, write_value};
+use pintle_apimachinery::value::{write_json_string, write_value};
 use pintle_apimachinery::{Str, Value};
 use pintle_storage::{Note, Record, Revision};
 use std::sync::Arc;
@@ -104,7 +104,10 @@ impl Head {
     /// The head of a record, made when it is first asked for.
     pub fn of(record: &Record, fields: &Fields) -> Arc<Head> {
         record.note.get_or_make(|| {
-            let object = parse(&record.value).unwrap_or_default();
+            let object = crate::foreign::read(&record.value).unwrap_or_else(|why| {
+                tracing::error!(key = %record.key, %why, "a stored object cannot be read");
+                Value::Null
+            });
             let bytes = if cuts(&record.value).is_some() { record.value.clone() } else { stored_bytes(&object) };
             Arc::new(Head::new(bytes, &object, fields))
         })

@@ -16,6 +16,7 @@ pub mod errors;
 pub mod feed;
 pub mod fields;
 pub mod flow_schemas;
+mod foreign;
 pub mod forms;
 pub mod head;
 pub mod identity;

@@ -1,7 +1,7 @@
 //! Durable updates per second of 2 KB values, beside an append-only log that does nothing else, on the same disk in the
-//! same run.
+//! same run; with `--peer`, also beside an etcd on the same disk.
 //!
-//! `cargo bench -p pintle-storage-embedded --bench durable_writes -- [--slices 6] [--seconds 0.5] [--writers 1,16,128] [--dir PATH]`
+//! `cargo bench -p pintle-storage-embedded --bench durable_writes -- [--slices 6] [--seconds 0.5] [--writers 1,16,128] [--dir PATH] [--peer ETCD]`
 
 #![expect(
     clippy::print_stdout,
@@ -16,6 +16,7 @@ use pintle_apimachinery::env::Env;
 use pintle_storage::{Key, NewValue, Storage};
 use pintle_storage_embedded::testing::TempDir;
 use pintle_storage_embedded::{EmbeddedStore, Options};
+use pintle_storage_etcd::EtcdStore;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -44,7 +45,8 @@ fn main() {
     println!("{:<28} {:>7} {:>10} {:>10} {:>8} {:>8}", "", "writers", "best/s", "median/s", "p50 us", "p99 us");
     let time = Duration::from_secs_f64(seconds);
     for n_writers in writers {
-        let subjects = runtime.block_on(subjects(&dir, n_writers));
+        let peer = argument("--peer").map(|program| Peer::start(&program, &dir.join("etcd")));
+        let subjects = runtime.block_on(subjects(&dir, n_writers, peer.as_ref()));
         let mut outcomes: Vec<Vec<Outcome>> = subjects.iter().map(|_| Vec::new()).collect();
         for _ in 0..n_slices {
             for (subject, outcomes) in subjects.iter().zip(&mut outcomes) {
@@ -54,7 +56,7 @@ fn main() {
         for (subject, outcomes) in subjects.iter().zip(outcomes) {
             print(subject.name, n_writers, outcomes);
         }
-        drop(subjects);
+        drop((subjects, peer));
         for entry in std::fs::read_dir(&dir).expect("it is there").flatten() {
             drop(std::fs::remove_dir_all(entry.path()).or_else(|_| std::fs::remove_file(entry.path())));
         }
@@ -70,7 +72,7 @@ struct Subject {
     write: Write,
 }
 
-async fn subjects(dir: &Path, n_writers: usize) -> Vec<Subject> {
+async fn subjects(dir: &Path, n_writers: usize, peer: Option<&Peer>) -> Vec<Subject> {
     let mut subjects = Vec::new();
     for (name, prepared) in [("hand-written log", false), ("hand-written log, prepared", true)] {
         let log = Arc::new(HandWritten::start(&dir.join(format!("log-{prepared}")), prepared));
@@ -82,7 +84,44 @@ async fn subjects(dir: &Path, n_writers: usize) -> Vec<Subject> {
     }
     let store = EmbeddedStore::open(dir.join("store"), Options::default(), Env::system()).expect("a fresh directory");
     subjects.push(Subject { name: "embedded store", write: updates(Arc::new(store), n_writers).await });
+    if let Some(peer) = peer {
+        let store = peer.store();
+        subjects.push(Subject { name: "etcd", write: updates(Arc::new(store), n_writers).await });
+    }
     subjects
+}
+
+/// An etcd on loopback with one member.
+struct Peer {
+    process: std::process::Child,
+    url: String,
+}
+
+impl Peer {
+    fn start(program: &str, dir: &Path) -> Peer {
+        let port = || std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("loopback").port();
+        let (url, peer_url) = (format!("http://127.0.0.1:{}", port()), format!("http://127.0.0.1:{}", port()));
+        let process = std::process::Command::new(program)
+            .arg(format!("--data-dir={}", dir.display()))
+            .args([format!("--listen-client-urls={url}"), format!("--advertise-client-urls={url}")])
+            .args([format!("--listen-peer-urls={peer_url}"), format!("--initial-advertise-peer-urls={peer_url}")])
+            .args([format!("--initial-cluster=default={peer_url}"), "--log-level=error".to_owned()])
+            .spawn()
+            .expect("--peer names etcd");
+        Peer { process, url }
+    }
+
+    fn store(&self) -> EtcdStore {
+        let options = pintle_storage_etcd::Options { endpoints: vec![self.url.clone()], ..Default::default() };
+        EtcdStore::new(&options).expect("a good address")
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        // It ends with the bench, one way or the other.
+        drop(self.process.kill().and_then(|()| self.process.wait()));
+    }
 }
 
 /// Each writer updates a key of its own again and again.
