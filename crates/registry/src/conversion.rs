@@ -4,7 +4,7 @@ use pintle_admission::webhook::Caller;
 use pintle_apiextensions::conversion::{Conversion, Webhook, convert_plainly};
 use pintle_apimachinery::env::Env;
 use pintle_apimachinery::meta::Meta;
-use pintle_apimachinery::{GroupVersion, Str, Value};
+use pintle_apimachinery::{GroupVersion, Value};
 use std::sync::Arc;
 use std::time::Duration;
 
