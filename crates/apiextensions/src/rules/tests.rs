@@ -83,7 +83,8 @@ fn rules_of_new_and_changed_objects() {
             warning: spec.map[x]: Invalid value: "abcd": too long
         {"metadata":{"name":"w-1"},"spec":{"max":100,"min":2}}
             spec: Invalid value: failed rule: !oldSelf.hasValue() || oldSelf.value().max < 100
-    "#]].assert_eq(&out);
+    "#]]
+    .assert_eq(&out);
 }
 
 /// An object of many values runs out of what all rules may cost.

@@ -378,11 +378,15 @@ fn kubectl_takes_over_what_it_applied_by_annotation() {
 fn an_annotation_in_the_configuration_is_brought_up_to_date() {
     let annotations = r#"{"kubectl.kubernetes.io/last-applied-configuration":"old"}"#;
     let line = format!(r#"apply kubectl {{"metadata":{{"name":"a","annotations":{annotations}}},"data":{{"k":"v"}}}}"#);
-    check(World::new("", "v1", "ConfigMap"), &[&line], expect![[r#"
+    check(
+        World::new("", "v1", "ConfigMap"),
+        &[&line],
+        expect![[r#"
         > apply kubectl {"metadata":{"name":"a","annotations":{"kubectl.kubernetes.io/last-applied-configuration":"old"}},"data":{"k":"v"}}
         {"data":{"k":"v"},"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"old"}}}
           Apply kubectl v1  01Z: .data.k .metadata.annotations.kubectl.kubernetes.io/last-applied-configuration
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
