@@ -128,7 +128,8 @@ impl Feed {
         let prefix = self.resource.store.root.clone();
         let request = ListRequest { prefix: prefix.clone(), start: None, limit: 0, at: At::Latest };
         let listing = storage.list(request).await?;
-        let objects: Vec<Value> = listing.records.iter().filter_map(|record| crate::foreign::read(&record.value).ok()).collect();
+        let objects: Vec<Value> =
+            listing.records.iter().filter_map(|record| crate::foreign::read(&record.value).ok()).collect();
         self.sink.replace(self.name, &objects);
         storage.watch(WatchRequest { prefix, since: listing.revision, filter: None, progress: false }).await
     }
@@ -148,8 +149,9 @@ impl Feed {
     }
 
     fn change(&self, event: &Event) {
-        let read =
-            |record: &Option<Arc<pintle_storage::Record>>| record.as_ref().and_then(|record| crate::foreign::read(&record.value).ok());
+        let read = |record: &Option<Arc<pintle_storage::Record>>| {
+            record.as_ref().and_then(|record| crate::foreign::read(&record.value).ok())
+        };
         let (object, previous) = (read(&event.record), read(&event.previous));
         let names = self.resource.store.names(&event.key);
         self.sink.change(self.name, names, object.as_ref(), previous.as_ref());
