@@ -13,6 +13,7 @@ mod common;
 mod context;
 mod deployment;
 mod garbagecollector;
+mod job;
 mod namespace;
 mod replicaset;
 mod root_ca;

@@ -56,7 +56,6 @@ impl<'a, O: Object + Resource> Claimant<'a, O> {
     }
 
     /// What is adopted gets these finalizers.
-    #[expect(dead_code, reason = "for jobs, which come next")]
     pub(crate) fn with_finalizers(mut self, finalizers: &'a [&'a str]) -> Claimant<'a, O> {
         self.finalizers = finalizers;
         self

@@ -21,3 +21,11 @@ pub(crate) fn until(from: Timestamp, to: Timestamp) -> Duration {
 pub(crate) fn after_seconds(at: Timestamp, seconds: i64) -> Timestamp {
     at.saturating_add(jiff::SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX)
 }
+
+/// The smaller of two pauses, if there is any.
+pub(crate) fn sooner(a: Option<Duration>, b: Option<Duration>) -> Option<Duration> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
