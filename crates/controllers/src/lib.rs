@@ -12,6 +12,7 @@
 mod common;
 mod context;
 mod deployment;
+mod endpoints;
 mod garbagecollector;
 mod job;
 mod namespace;

@@ -18,6 +18,8 @@ const CONTROLLERS: &[Entry] = &[
     Entry { name: "deployment-controller", start: crate::deployment::start },
     Entry { name: "replicaset-controller", start: crate::replicaset::start },
     Entry { name: "job-controller", start: crate::job::start },
+    Entry { name: "endpoints-controller", start: crate::endpoints::start_endpoints },
+    Entry { name: "endpointslice-controller", start: crate::endpoints::start_slices },
     Entry { name: "garbage-collector-controller", start: crate::garbagecollector::start },
 ];
 

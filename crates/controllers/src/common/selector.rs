@@ -3,7 +3,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use pintle_apimachinery::Str;
 use pintle_apimachinery::labels::{Operator, Requirement, Selector};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The selector that an object spells; `None` when it breaks a rule, which the server has refused long ago.
 pub(crate) fn selector_of(selector: &LabelSelector) -> Option<Selector> {
@@ -21,6 +21,14 @@ pub(crate) fn selector_of(selector: &LabelSelector) -> Option<Selector> {
         Requirement::new(&expression.key, operator, values)
     });
     let requirements: Result<Vec<Requirement>, _> = equal.chain(expressions).collect();
+    requirements.ok().map(Selector::of)
+}
+
+/// The selector of objects that have all these labels.
+pub(crate) fn selector_of_map(labels: &BTreeMap<String, String>) -> Option<Selector> {
+    let equal =
+        labels.iter().map(|(key, value)| Requirement::new(key, Operator::Equals, BTreeSet::from([Str::new(value)])));
+    let requirements: Result<Vec<Requirement>, _> = equal.collect();
     requirements.ok().map(Selector::of)
 }
 
