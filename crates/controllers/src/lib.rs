@@ -21,6 +21,7 @@ mod root_ca;
 mod selection;
 mod serviceaccount;
 mod start;
+mod statefulset;
 
 pub use context::{Context, Options};
 pub use selection::{ControllerSelection, UnknownController};

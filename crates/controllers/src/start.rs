@@ -17,6 +17,7 @@ const CONTROLLERS: &[Entry] = &[
     Entry { name: "root-ca-certificate-publisher-controller", start: crate::root_ca::start },
     Entry { name: "deployment-controller", start: crate::deployment::start },
     Entry { name: "replicaset-controller", start: crate::replicaset::start },
+    Entry { name: "statefulset-controller", start: crate::statefulset::start },
     Entry { name: "job-controller", start: crate::job::start },
     Entry { name: "endpoints-controller", start: crate::endpoints::start_endpoints },
     Entry { name: "endpointslice-controller", start: crate::endpoints::start_slices },

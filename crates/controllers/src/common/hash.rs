@@ -31,9 +31,14 @@ pub(crate) fn safe_encode(text: &str) -> String {
 
 /// The hash of a template. `collision_count` makes another one when the first is taken.
 pub(crate) fn compute_hash(template: &impl Serialize, collision_count: Option<i32>) -> String {
-    let mut hash = Fnv32a(Fnv32a::OFFSET);
     // maps of Rust types are sorted, so the JSON of equal templates is equal; a template of the API has a JSON form
-    hash.update(&serde_json::to_vec(template).unwrap_or_default());
+    safe_fnv(&serde_json::to_vec(template).unwrap_or_default(), collision_count)
+}
+
+/// The hash of bytes, written like that of a template.
+pub(crate) fn safe_fnv(bytes: &[u8], collision_count: Option<i32>) -> String {
+    let mut hash = Fnv32a(Fnv32a::OFFSET);
+    hash.update(bytes);
     if let Some(count) = collision_count {
         hash.update(&i64::from(count).to_le_bytes()[..4]);
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod claim;
 pub(crate) mod hash;
+pub(crate) mod history;
 pub(crate) mod intstr;
 pub(crate) mod owner;
 pub(crate) mod pod_events;
