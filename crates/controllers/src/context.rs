@@ -6,10 +6,10 @@ use parking_lot::Mutex;
 use pintle_apimachinery::env::Env;
 use pintle_client::config::Impersonate;
 use pintle_client::discovery::RestMapper;
-use pintle_client::{Client, Result};
+use pintle_client::{Client, Object, Result};
 use pintle_informer::record::{EventBroadcaster, EventRecorder};
 use pintle_informer::workqueue::{Action, QueueItem, WorkQueue, run_workers};
-use pintle_informer::{CancellationToken, SharedInformerFactory};
+use pintle_informer::{CancellationToken, ListWatch, SharedInformer, SharedInformerFactory};
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,10 +57,10 @@ impl std::fmt::Debug for Waiting {
 
 impl Context {
     /// A context in which nothing runs yet. What will run in it runs until `stop`.
-    pub fn new(client: Client, options: Options, stop: CancellationToken) -> Context {
+    pub fn new(client: Client, factory: SharedInformerFactory, options: Options, stop: CancellationToken) -> Context {
         let events = EventBroadcaster::new(client.env().clone());
         Context {
-            factory: SharedInformerFactory::new(&client),
+            factory,
             mapper: RestMapper::new(&client),
             options: Arc::new(options),
             events,
@@ -111,6 +111,14 @@ impl Context {
         self.waiting.lock().push(Waiting(Box::pin(task)));
     }
 
+    /// An informer of this context's own, which sees what `source` says: for what nobody else wants to see so.
+    pub(crate) fn private_informer<K: Object>(&self, source: ListWatch<K>) -> SharedInformer<K> {
+        let informer = SharedInformer::new(source);
+        let (runner, stop) = (informer.clone(), self.stop.clone());
+        self.spawn(async move { runner.run(stop).await });
+        informer
+    }
+
     /// Works through a queue once `synced` is done, with `n_workers` at once, until the end.
     pub(crate) fn work<T, F, Fut>(
         &self,
@@ -149,7 +157,6 @@ impl Context {
     pub(crate) async fn shutdown(&self) {
         self.tasks.close();
         self.tasks.wait().await;
-        self.factory.shutdown().await;
     }
 }
 

@@ -4,10 +4,10 @@
 
 use crate::context::{Context, synced};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
-use pintle_client::{Api, ApiResource, Client, Result};
+use pintle_client::{Api, Client, Result};
 use pintle_informer::handler::{enqueue, enqueue_by};
 use pintle_informer::workqueue::{Action, WorkQueue};
-use pintle_informer::{Cached, Lister, ObjectName};
+use pintle_informer::{Cached, ListWatch, Lister, ObjectName};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -26,9 +26,8 @@ pub(crate) fn start(ctx: &Context) {
     let queue = WorkQueue::<ObjectName>::new("root_ca_cert_publisher");
     let namespaces = ctx.factory.informer::<Namespace>();
     namespaces.add_event_handler(enqueue(&queue));
-    let maps = ctx
-        .factory
-        .informer_of(&ApiResource::of::<ConfigMap>(), |source| source.fields(format_args!("metadata.name={NAME}")));
+    let source = ListWatch::new(Api::<ConfigMap>::all(&ctx.client));
+    let maps = ctx.private_informer(source.fields(format_args!("metadata.name={NAME}")));
     maps.add_event_handler(enqueue_by(&queue, |map: &Cached<ConfigMap>| Some(ObjectName::cluster(map.namespace()))));
     let publisher = Arc::new(Publisher {
         client: ctx.client_of("root-ca-cert-publisher"),

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
 use pintle_client::{Api, Client, Result};
 use pintle_informer::handler::{enqueue, enqueue_by};
 use pintle_informer::workqueue::{Action, WorkQueue};
-use pintle_informer::{Cached, Lister, ObjectName};
+use pintle_informer::{Cached, ListWatch, Lister, ObjectName};
 
 /// The service account that every namespace has.
 const DEFAULT: &str = "default";
@@ -17,9 +17,8 @@ pub(crate) fn start(ctx: &Context) {
     let queue = WorkQueue::<ObjectName>::new("serviceaccount");
     let namespaces = ctx.factory.informer::<Namespace>();
     namespaces.add_event_handler(enqueue(&queue));
-    let accounts = ctx.factory.informer_of(&pintle_client::ApiResource::of::<ServiceAccount>(), |source| {
-        source.fields(format_args!("metadata.name={DEFAULT}"))
-    });
+    let source = ListWatch::new(Api::<ServiceAccount>::all(&ctx.client));
+    let accounts = ctx.private_informer(source.fields(format_args!("metadata.name={DEFAULT}")));
     accounts.add_event_handler(enqueue_by(&queue, |account: &Cached<ServiceAccount>| {
         Some(ObjectName::cluster(account.namespace()))
     }));

@@ -2,7 +2,7 @@
 
 use crate::context::{Context, Options};
 use pintle_client::Client;
-use pintle_informer::CancellationToken;
+use pintle_informer::{CancellationToken, SharedInformerFactory};
 
 /// A controller: upstream's name, whether it runs unless told otherwise, and how it starts.
 struct Entry {
@@ -41,8 +41,15 @@ impl Controllers {
     /// The client's user must be allowed what the controllers do: `system:kube-controller-manager` in the group
     /// `system:masters`, say. Its configuration should have no rate limit (`qps: None`) and a user agent that begins
     /// with `kube-controller-manager/`, which becomes the owner of the fields that are written.
-    pub fn start(client: &Client, options: Options, stop: CancellationToken) -> Controllers {
-        let ctx = Context::new(client.clone(), options, stop);
+    ///
+    /// The informers are `factory`'s, so that others in the program can share them; this starts it.
+    pub fn start(
+        client: &Client,
+        factory: &SharedInformerFactory,
+        options: Options,
+        stop: CancellationToken,
+    ) -> Controllers {
+        let ctx = Context::new(client.clone(), factory.clone(), options, stop);
         for entry in CONTROLLERS.iter().filter(|entry| ctx.options.controllers.has(entry.name)) {
             tracing::debug!(controller = entry.name, "starting");
             (entry.start)(&ctx);
@@ -59,7 +66,9 @@ impl Controllers {
 
 /// Runs the controllers until `stop`, and waits for their end.
 pub async fn run_all(client: &Client, options: Options, stop: CancellationToken) {
-    let controllers = Controllers::start(client, options, stop.clone());
+    let factory = SharedInformerFactory::new(client);
+    let controllers = Controllers::start(client, &factory, options, stop.clone());
     stop.cancelled().await;
     controllers.shutdown().await;
+    factory.shutdown().await;
 }

@@ -57,7 +57,7 @@ pub(crate) fn new_revision<O: Object + Resource>(
     let mut labels: BTreeMap<String, String> =
         template.metadata.as_ref().and_then(|meta| meta.labels.clone()).unwrap_or_default();
     labels.insert(hash_label.to_owned(), hash.clone());
-    let prefix = owner.name().get(..NAME_PREFIX_CHARS_MAX).unwrap_or(owner.name());
+    let prefix = owner.name().get(..NAME_PREFIX_CHARS_MAX).unwrap_or_else(|| owner.name());
     ControllerRevision {
         metadata: ObjectMeta {
             name: Some(format!("{prefix}-{hash}")),

@@ -35,8 +35,7 @@ impl Family {
 /// The families of a service.
 pub(super) fn families(service: &Service) -> Vec<Family> {
     let named = service.spec.as_ref().and_then(|spec| spec.ip_families.clone()).unwrap_or_default();
-    let families: Vec<Family> =
-        named.iter().map(|name| if name == "IPv6" { Family::V6 } else { Family::V4 }).collect();
+    let families: Vec<Family> = named.iter().map(|name| if name == "IPv6" { Family::V6 } else { Family::V4 }).collect();
     if families.is_empty() { vec![Family::V4] } else { families }
 }
 
@@ -111,7 +110,8 @@ fn find_port(pod: &Pod, wanted: &ServicePort) -> Option<i32> {
             let spec = pod.spec.as_ref()?;
             let is_sidecar = |container: &&Container| container.restart_policy.as_deref() == Some("Always");
             let sidecars = spec.init_containers.iter().flatten().filter(is_sidecar);
-            let mut ports = spec.containers.iter().chain(sidecars).flat_map(|container| container.ports.iter().flatten());
+            let mut ports =
+                spec.containers.iter().chain(sidecars).flat_map(|container| container.ports.iter().flatten());
             let protocol = |protocol: &Option<String>| protocol.clone().unwrap_or_else(|| "TCP".to_owned());
             let is_wanted = |port: &&k8s_openapi::api::core::v1::ContainerPort| {
                 port.name.as_ref() == Some(name) && protocol(&port.protocol) == protocol(&wanted.protocol)

@@ -202,8 +202,13 @@ mod tests {
             .unwrap();
             Arc::new(pod)
         };
-        let pods = [pod("b", "10.1.0.2", "http", "True"), pod("a", "10.1.0.1", "http", "True"), pod("c", "10.1.0.3", "http", "False"),
-            pod("d", "10.1.0.4", "other", "True"), pod("e", "fd00::1", "http", "True")];
+        let pods = [
+            pod("b", "10.1.0.2", "http", "True"),
+            pod("a", "10.1.0.1", "http", "True"),
+            pod("c", "10.1.0.3", "http", "False"),
+            pod("d", "10.1.0.4", "other", "True"),
+            pod("e", "fd00::1", "http", "True"),
+        ];
         let mut subsets = subsets(&service, &pods);
         assert!(!truncate(&mut subsets));
         expect_test::expect![[r#"[{"addresses":[{"ip":"10.1.0.1","nodeName":"n","targetRef":{"kind":"Pod","name":"a"}},{"ip":"10.1.0.2","nodeName":"n","targetRef":{"kind":"Pod","name":"b"}}],"notReadyAddresses":[{"ip":"10.1.0.3","nodeName":"n","targetRef":{"kind":"Pod","name":"c"}}],"ports":[{"name":"http","port":8080,"protocol":"TCP"}]}]"#]]

@@ -39,7 +39,9 @@ pub(crate) fn start(ctx: &Context) {
     let queue = WorkQueue::<ObjectName>::new("endpoint_slice");
     let (services, pods) = (ctx.factory.informer::<Service>(), ctx.factory.informer::<Pod>());
     let (slices, nodes) = (ctx.factory.informer::<EndpointSlice>(), ctx.factory.informer::<Node>());
-    slices.add_index(BY_SERVICE, |slice: &Cached<EndpointSlice>| service_of(slice).map(|name| Str::new(name.to_string())).into_iter().collect());
+    slices.add_index(BY_SERVICE, |slice: &Cached<EndpointSlice>| {
+        service_of(slice).map(|name| Str::new(name.to_string())).into_iter().collect()
+    });
     services.add_event_handler(enqueue(&queue));
     slices.add_event_handler(enqueue_by(&queue, service_of));
     let (lister, batches) = (services.lister(), queue.clone());
@@ -165,7 +167,8 @@ impl SliceController {
         let stamp = |slice: &mut EndpointSlice| {
             slice.metadata.annotations.get_or_insert_default().insert(TRIGGER_TIME.to_owned(), now.clone());
         };
-        let seen = |slice: &EndpointSlice| (slice.name().to_owned(), Some(slice.metadata.generation.unwrap_or_default()));
+        let seen =
+            |slice: &EndpointSlice| (slice.name().to_owned(), Some(slice.metadata.generation.unwrap_or_default()));
         for mut slice in changes.create {
             stamp(&mut slice);
             written.push(seen(&api.create(&slice).await?));
@@ -415,7 +418,9 @@ mod tests {
     }
 
     fn show(changes: &Changes) -> String {
-        let names = |slices: &[EndpointSlice]| slices.iter().map(|s| format!("{}({})", s.name(), len(s))).collect::<Vec<_>>().join(" ");
+        let names = |slices: &[EndpointSlice]| {
+            slices.iter().map(|s| format!("{}({})", s.name(), len(s))).collect::<Vec<_>>().join(" ")
+        };
         format!("create [{}] update [{}] delete {:?}\n", names(&changes.create), names(&changes.update), changes.delete)
     }
 
@@ -439,6 +444,7 @@ mod tests {
             1..151: create [] update [web-2(100)] delete []
             0..1: create [] update [web-2(1)] delete ["web-3"]
             0..0: create [(0)] update [] delete ["web-2"]
-        "#]].assert_eq(&log);
+        "#]]
+        .assert_eq(&log);
     }
 }

@@ -87,10 +87,7 @@ where
     K::Scope: 'static,
 {
     let api = pintle_client::Api::metadata(&ctx.client, Arc::new(ApiResource::of::<K>()), "");
-    let informer = pintle_informer::SharedInformer::new(pintle_informer::ListWatch::new(api));
-    let (runner, stop) = (informer.clone(), ctx.stop().clone());
-    ctx.spawn(async move { runner.run(stop).await });
-    informer
+    ctx.private_informer(pintle_informer::ListWatch::new(api))
 }
 
 /// The monitors of all resources.

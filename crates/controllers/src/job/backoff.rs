@@ -82,7 +82,8 @@ mod tests {
     fn waits_double_and_successes_start_over() {
         let at = |second| Timestamp::from_second(second).unwrap();
         let pod = |second: i64| -> Pod {
-            serde_json::from_value(serde_json::json!({"metadata": {"creationTimestamp": at(second).to_string()}})).unwrap()
+            serde_json::from_value(serde_json::json!({"metadata": {"creationTimestamp": at(second).to_string()}}))
+                .unwrap()
         };
         let (a, b, c) = (pod(100), pod(200), pod(300));
         let failures = Failures::default().with(&[], &[&a]);

@@ -51,12 +51,14 @@ pub(crate) fn start(ctx: &Context) {
     let expectations = UidTrackingControllerExpectations::new();
     jobs.add_event_handler(enqueue(&queue));
     let (lister, gone) = (pods.lister(), orphans.clone());
-    jobs.add_event_handler(ResourceEventHandlerFuncs::new().on_delete(move |deleted: &pintle_informer::Deleted<Cached<Job>>| {
-        let uid = deleted.object().uid();
-        for pod in lister.by_index(crate::common::owner::BY_CONTROLLER, uid).unwrap_or_default() {
-            gone.add((pod.object_name(), uid.to_owned()));
-        }
-    }));
+    jobs.add_event_handler(ResourceEventHandlerFuncs::new().on_delete(
+        move |deleted: &pintle_informer::Deleted<Cached<Job>>| {
+            let uid = deleted.object().uid();
+            for pod in lister.by_index(crate::common::owner::BY_CONTROLLER, uid).unwrap_or_default() {
+                gone.add((pod.object_name(), uid.to_owned()));
+            }
+        },
+    ));
     pods.add_event_handler(PodEvents {
         kind: "Job",
         owners: jobs.lister(),
@@ -305,7 +307,12 @@ impl JobController {
     }
 
     /// Takes the finalizers off pods that are counted or listed.
-    async fn release_all(&self, name: &ObjectName, round: &mut Round, pods: &[Arc<Pod>]) -> Option<pintle_client::Error> {
+    async fn release_all(
+        &self,
+        name: &ObjectName,
+        round: &mut Round,
+        pods: &[Arc<Pod>],
+    ) -> Option<pintle_client::Error> {
         let results: Vec<Result<()>> = join_all(pods.iter().map(|pod| self.release(pod))).await;
         let mut failure = None;
         let mut memory = self.memory.lock();

@@ -39,7 +39,9 @@ fn judge(policy: &PodFailurePolicy, pod: &Pod) -> Verdict {
             let Some(container) = failed_container(pod, wanted) else { continue };
             let code = exit_code(container).unwrap_or_default();
             let container = &container.name;
-            format!("Container {container} for pod {namespace}/{name} failed with exit code {code} matching {action} rule at index {idx}")
+            format!(
+                "Container {container} for pod {namespace}/{name} failed with exit code {code} matching {action} rule at index {idx}"
+            )
         } else if let Some(patterns) = &rule.on_pod_conditions {
             let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_ref());
             let matching = conditions.into_iter().flatten().find(|condition| {
@@ -119,16 +121,24 @@ mod tests {
             serde_json::from_value(json!({"metadata": {"name": "p", "namespace": "ns"}, "status": status})).unwrap()
         };
         let exit = |name: &str, code: i32| {
-            verdict(&spec, &pod(json!({"containerStatuses": [{"name": name, "image": "", "imageID": "", "ready": false,
-                "restartCount": 0, "state": {"terminated": {"exitCode": code}}}]})))
+            verdict(
+                &spec,
+                &pod(json!({"containerStatuses": [{"name": name, "image": "", "imageID": "", "ready": false,
+                "restartCount": 0, "state": {"terminated": {"exitCode": code}}}]})),
+            )
         };
-        assert_eq!(verdict(&spec, &pod(json!({"conditions": [{"type": "DisruptionTarget", "status": "True"}]}))), Verdict::Ignore);
+        assert_eq!(
+            verdict(&spec, &pod(json!({"conditions": [{"type": "DisruptionTarget", "status": "True"}]}))),
+            Verdict::Ignore
+        );
         assert_eq!(exit("main", 7), Verdict::FailIndex);
         assert_eq!(exit("main", 2), Verdict::Count);
         assert_eq!(exit("other", 9), Verdict::Count);
         assert_eq!(
             exit("main", 9),
-            Verdict::FailJob("Container main for pod ns/p failed with exit code 9 matching FailJob rule at index 2".into())
+            Verdict::FailJob(
+                "Container main for pod ns/p failed with exit code 9 matching FailJob rule at index 2".into()
+            )
         );
     }
 

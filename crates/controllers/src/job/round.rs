@@ -288,7 +288,8 @@ impl Round {
     pub(super) fn decide(&mut self) -> Option<Duration> {
         self.finished = self.known_end().or_else(|| self.failure());
         let mut wait = None;
-        if self.finished.is_none() && !self.is_suspended()
+        if self.finished.is_none()
+            && !self.is_suspended()
             && let Some(deadline) = self.deadline()
         {
             wait = Some(until(self.now, deadline));
@@ -380,7 +381,8 @@ impl Round {
         if !delete.is_empty() {
             return Step { delete, ..Step::default() };
         }
-        let n_going = if self.replaces_failed_only() { usize::try_from(self.n_terminating).unwrap_or_default() } else { 0 };
+        let n_going =
+            if self.replaces_failed_only() { usize::try_from(self.n_terminating).unwrap_or_default() } else { 0 };
         let n_missing = wanted.saturating_sub(n_active + n_going).min(PODS_AT_ONCE_MAX);
         if n_missing == 0 {
             return Step::default();
@@ -629,7 +631,8 @@ impl Round {
         if self.job.is_terminating() || self.finished.is_some() || phase(pod) == "Succeeded" {
             return true;
         }
-        let is_delayed = self.index(pod).and_then(|index| self.delayed.get(&index)).is_some_and(|kept| kept.uid() == pod.uid());
+        let is_delayed =
+            self.index(pod).and_then(|index| self.delayed.get(&index)).is_some_and(|kept| kept.uid() == pod.uid());
         self.is_failed(pod) && !is_delayed
     }
 

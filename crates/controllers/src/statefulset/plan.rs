@@ -271,13 +271,32 @@ mod tests {
         let acts: Vec<String> = plan.acts.iter().map(act).collect();
         let s = plan.status;
         let n = |n: Option<i32>| n.unwrap_or_default();
-        format!("{line}: {} | {} ready {} current {} updated {}\n", acts.join(", "), s.replicas, n(s.ready_replicas), n(s.current_replicas), n(s.updated_replicas))
+        format!(
+            "{line}: {} | {} ready {} current {} updated {}\n",
+            acts.join(", "),
+            s.replicas,
+            n(s.ready_replicas),
+            n(s.current_replicas),
+            n(s.updated_replicas)
+        )
     }
 
     #[test]
     fn in_order() {
         let ordered = set(json!({}));
-        let lines = ["", "0-r2", "0=r2", "0=r1 1=r1 2=r1", "0=r1 1=r1 2xr1", "0=r1 1=r1", "0=r1 1=r1 2=r2", "0=r2 1=r2 2=r2", "0=r2 1!r2 2=r2", "0=r2 1=r2 2=r2 3=r2 4=r2", "0=r2 1=r2 2=r2 3=r2 4xr2"];
+        let lines = [
+            "",
+            "0-r2",
+            "0=r2",
+            "0=r1 1=r1 2=r1",
+            "0=r1 1=r1 2xr1",
+            "0=r1 1=r1",
+            "0=r1 1=r1 2=r2",
+            "0=r2 1=r2 2=r2",
+            "0=r2 1!r2 2=r2",
+            "0=r2 1=r2 2=r2 3=r2 4=r2",
+            "0=r2 1=r2 2=r2 3=r2 4xr2",
+        ];
         let log: String = lines.into_iter().map(|line| look(&ordered, line)).collect();
         expect_test::expect![[r#"
             : create db-0 of r2 | 0 ready 0 current 0 updated 0
@@ -291,13 +310,15 @@ mod tests {
             0=r2 1!r2 2=r2: delete db-1 | 3 ready 2 current 0 updated 3
             0=r2 1=r2 2=r2 3=r2 4=r2: delete db-4 | 5 ready 5 current 0 updated 5
             0=r2 1=r2 2=r2 3=r2 4xr2:  | 5 ready 4 current 0 updated 4
-        "#]].assert_eq(&log);
+        "#]]
+        .assert_eq(&log);
     }
 
     #[test]
     fn in_parallel_and_partitioned() {
         let parallel = set(json!({"podManagementPolicy": "Parallel"}));
-        let mut log: String = ["", "0-r2", "0=r2 1-r2 2=r2 3=r2 4=r2"].into_iter().map(|line| look(&parallel, line)).collect();
+        let mut log: String =
+            ["", "0-r2", "0=r2 1-r2 2=r2 3=r2 4=r2"].into_iter().map(|line| look(&parallel, line)).collect();
         let partitioned = set(json!({"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}}));
         log += &look(&partitioned, "0=r1 1=r1 2=r1");
         log += &look(&partitioned, "0=r1 2=r2");
@@ -312,6 +333,7 @@ mod tests {
             0=r1 2=r2: create db-1 of r1 | 2 ready 2 current 1 updated 1
             0=r1 1=r1 2=r2:  | 3 ready 3 current 2 updated 1
             1=r1 2=r1: create db-3 of r2 | 2 ready 2 current 2 updated 0
-        "#]].assert_eq(&log);
+        "#]]
+        .assert_eq(&log);
     }
 }

@@ -121,12 +121,11 @@ pub(super) fn owners_of_claim(
     let set_ref = controller_ref(set);
     let owners = claim.metadata.owner_references.clone().unwrap_or_default();
     let means = |owner: &OwnerReference, other: &OwnerReference| owner.kind == other.kind && owner.name == other.name;
-    let is_stale = owners.iter().any(|owner| {
-        [&set_ref, pod].into_iter().any(|other| means(owner, other) && owner.uid != other.uid)
-    });
-    let is_foreign = owners.iter().any(|owner| {
-        owner.controller == Some(true) && !means(owner, &set_ref) && !means(owner, pod)
-    });
+    let is_stale = owners
+        .iter()
+        .any(|owner| [&set_ref, pod].into_iter().any(|other| means(owner, other) && owner.uid != other.uid));
+    let is_foreign =
+        owners.iter().any(|owner| owner.controller == Some(true) && !means(owner, &set_ref) && !means(owner, pod));
     if is_stale || (is_foreign && (when_scaled || when_deleted)) {
         return None;
     }

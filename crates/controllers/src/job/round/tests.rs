@@ -8,7 +8,8 @@ fn now() -> Timestamp {
 fn job(spec: Value, status: Value) -> Job {
     let mut spec = spec;
     spec["template"] = json!({"spec": {"restartPolicy": "Never", "containers": [{"name": "c"}]}});
-    serde_json::from_value(json!({"metadata": {"name": "j", "namespace": "ns"}, "spec": spec, "status": status})).unwrap()
+    serde_json::from_value(json!({"metadata": {"name": "j", "namespace": "ns"}, "spec": spec, "status": status}))
+        .unwrap()
 }
 
 /// `name phase [index] [flags]`, where flags are `free` (no finalizer) and `going` (terminating).
@@ -46,13 +47,24 @@ fn look(job: Job, pods: &[&str]) -> String {
     let wait = round.decide();
     let mut line = String::new();
     if let Some(end) = &round.finished {
-        line.push_str(&format!("end {} {}; delete [{}]; ", end.type_, end.reason.clone().unwrap(), names(&round.active)));
+        line.push_str(&format!(
+            "end {} {}; delete [{}]; ",
+            end.type_,
+            end.reason.clone().unwrap(),
+            names(&round.active)
+        ));
         let active = round.active.clone();
         round.deleted(&active);
     } else {
         let step = round.step();
-        let create: Vec<String> = step.create.iter().map(|new| new.index.map_or("+".into(), |i| format!("#{i}"))).collect();
-        line.push_str(&format!("delete [{}] create [{}] wait {:?}; ", names(&step.delete), create.join(" "), step.wait.or(wait)));
+        let create: Vec<String> =
+            step.create.iter().map(|new| new.index.map_or_else(|| "+".into(), |i| format!("#{i}"))).collect();
+        line.push_str(&format!(
+            "delete [{}] create [{}] wait {:?}; ",
+            names(&step.delete),
+            create.join(" "),
+            step.wait.or(wait)
+        ));
         round.deleted(&step.delete);
         round.created(step.create.len());
         round.conclude(true);
@@ -63,7 +75,12 @@ fn look(job: Job, pods: &[&str]) -> String {
     round.forget_counted();
     let ended = round.finish().map(|condition| condition.type_);
     let mut status = serde_json::to_value(round.job.status.unwrap()).unwrap();
-    let conditions: Vec<String> = status["conditions"].as_array().into_iter().flatten().map(|c| format!("{}={}", c["type"].as_str().unwrap(), c["status"].as_str().unwrap())).collect();
+    let conditions: Vec<String> = status["conditions"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|c| format!("{}={}", c["type"].as_str().unwrap(), c["status"].as_str().unwrap()))
+        .collect();
     for key in ["conditions", "startTime", "completionTime"] {
         status.as_object_mut().unwrap().remove(key);
     }
@@ -79,8 +96,14 @@ fn lives_of_plain_jobs() {
     log += &look(job(plain(), json!({"succeeded": 2})), &["a Running", "b Succeeded free"]);
     log += &look(job(plain(), json!({"succeeded": 2})), &["a Succeeded", "b Succeeded free"]);
     log += &look(job(plain(), json!({"failed": 1})), &["a Failed", "b Running"]);
-    log += &look(job(plain(), json!({"uncountedTerminatedPods": {"failed": ["a"]}})), &["a Failed free", "b Running", "c Running"]);
-    log += &look(job(json!({"completions": 3, "parallelism": 2, "backoffLimit": 1, "suspend": true}), json!({})), &["a Running"]);
+    log += &look(
+        job(plain(), json!({"uncountedTerminatedPods": {"failed": ["a"]}})),
+        &["a Failed free", "b Running", "c Running"],
+    );
+    log += &look(
+        job(json!({"completions": 3, "parallelism": 2, "backoffLimit": 1, "suspend": true}), json!({})),
+        &["a Running"],
+    );
     log += &look(job(json!({"parallelism": 2, "backoffLimit": 1}), json!({})), &["a Succeeded", "b Running"]);
     expect_test::expect![[r#"
         delete [] create [+ +] wait None; release []; {"active":2,"ready":0,"terminating":0,"uncountedTerminatedPods":{}}  None
@@ -103,8 +126,14 @@ fn lives_of_indexed_jobs() {
     };
     let mut log = String::new();
     log += &look(job(indexed(json!({})), json!({})), &["a Running #1", "b Succeeded #0"]);
-    log += &look(job(indexed(json!({})), json!({"completedIndexes": "0-2"})), &["a Running #3", "b Running #3", "c Running #9"]);
-    log += &look(job(indexed(json!({"successPolicy": {"rules": [{"succeededIndexes": "0"}]}})), json!({})), &["a Running #1", "b Succeeded #0"]);
+    log += &look(
+        job(indexed(json!({})), json!({"completedIndexes": "0-2"})),
+        &["a Running #3", "b Running #3", "c Running #9"],
+    );
+    log += &look(
+        job(indexed(json!({"successPolicy": {"rules": [{"succeededIndexes": "0"}]}})), json!({})),
+        &["a Running #1", "b Succeeded #0"],
+    );
     let limited = || indexed(json!({"backoffLimitPerIndex": 0, "maxFailedIndexes": 1}));
     log += &look(job(limited(), json!({})), &["a Running #1", "b Failed #0"]);
     log += &look(job(limited(), json!({"failedIndexes": "0"})), &["a Failed #1"]);
