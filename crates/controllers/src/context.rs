@@ -157,6 +157,7 @@ impl Context {
     pub(crate) async fn shutdown(&self) {
         self.tasks.close();
         self.tasks.wait().await;
+        self.factory.shutdown().await;
     }
 }
 

@@ -11,6 +11,7 @@
 
 mod common;
 mod context;
+mod daemonset;
 mod deployment;
 mod endpoints;
 mod garbagecollector;

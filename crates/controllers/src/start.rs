@@ -18,6 +18,7 @@ const CONTROLLERS: &[Entry] = &[
     Entry { name: "deployment-controller", start: crate::deployment::start },
     Entry { name: "replicaset-controller", start: crate::replicaset::start },
     Entry { name: "statefulset-controller", start: crate::statefulset::start },
+    Entry { name: "daemonset-controller", start: crate::daemonset::start },
     Entry { name: "job-controller", start: crate::job::start },
     Entry { name: "endpoints-controller", start: crate::endpoints::start_endpoints },
     Entry { name: "endpointslice-controller", start: crate::endpoints::start_slices },
@@ -41,9 +42,12 @@ impl Controllers {
     /// The client's user must be allowed what the controllers do: `system:kube-controller-manager` in the group
     /// `system:masters`, say. Its configuration should have no rate limit (`qps: None`) and a user agent that begins
     /// with `kube-controller-manager/`, which becomes the owner of the fields that are written.
-    ///
-    /// The informers are `factory`'s, so that others in the program can share them; this starts it.
-    pub fn start(
+    pub fn start(client: &Client, options: Options, stop: CancellationToken) -> Controllers {
+        Controllers::start_with(client, &SharedInformerFactory::new(client), options, stop)
+    }
+
+    /// As [`Controllers::start`], with the informers of `factory`, which others in the program can share. Starts it.
+    pub fn start_with(
         client: &Client,
         factory: &SharedInformerFactory,
         options: Options,
@@ -66,9 +70,7 @@ impl Controllers {
 
 /// Runs the controllers until `stop`, and waits for their end.
 pub async fn run_all(client: &Client, options: Options, stop: CancellationToken) {
-    let factory = SharedInformerFactory::new(client);
-    let controllers = Controllers::start(client, &factory, options, stop.clone());
+    let controllers = Controllers::start(client, options, stop.clone());
     stop.cancelled().await;
     controllers.shutdown().await;
-    factory.shutdown().await;
 }
