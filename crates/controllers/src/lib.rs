@@ -11,6 +11,7 @@
 
 mod common;
 mod context;
+mod cronjob;
 mod daemonset;
 mod deployment;
 mod endpoints;

@@ -20,6 +20,7 @@ const CONTROLLERS: &[Entry] = &[
     Entry { name: "statefulset-controller", start: crate::statefulset::start },
     Entry { name: "daemonset-controller", start: crate::daemonset::start },
     Entry { name: "job-controller", start: crate::job::start },
+    Entry { name: "cronjob-controller", start: crate::cronjob::start },
     Entry { name: "endpoints-controller", start: crate::endpoints::start_endpoints },
     Entry { name: "endpointslice-controller", start: crate::endpoints::start_slices },
     Entry { name: "garbage-collector-controller", start: crate::garbagecollector::start },

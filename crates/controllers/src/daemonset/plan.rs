@@ -22,6 +22,9 @@ pub(super) struct Step {
     pub(super) ended: Vec<Arc<Pod>>,
 }
 
+/// A pod of the template, and one of an older template.
+type NewAndOld = (Option<Arc<Pod>>, Option<Arc<Pod>>);
+
 /// A set, its nodes, and its pods by node.
 pub(super) struct View<'a> {
     pub(super) set: &'a DaemonSet,
@@ -151,7 +154,7 @@ impl<'a> View<'a> {
     }
 
     /// The pod of the template and the pod of an older one; `None` when there are too many.
-    fn new_and_old(&self, pods: &[Arc<Pod>]) -> Option<(Option<Arc<Pod>>, Option<Arc<Pod>>)> {
+    fn new_and_old(&self, pods: &[Arc<Pod>]) -> Option<NewAndOld> {
         let (mut new, mut old) = (None, None);
         for pod in pods.iter().filter(|pod| !pod.is_terminating()) {
             let place = if self.is_updated(pod) { &mut new } else { &mut old };
