@@ -12,7 +12,7 @@ fn root() -> PathBuf {
 }
 
 fn read(path: &Path) -> String {
-    std::fs::read_to_string(path).unwrap_or_else(|why| panic!("{}: {why}", path.display()))
+    std::fs::read_to_string(path).expect("a file of the tree")
 }
 
 /// Every file below `dir` with this extension.

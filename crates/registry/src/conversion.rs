@@ -76,7 +76,7 @@ mod tests {
     use async_trait::async_trait;
     use expect_test::expect;
     use pintle_admission::webhook::CallError;
-    use pintle_apimachinery::json;
+    use pintle_apimachinery::{Str, json};
 
     /// Moves `size` to `spec.size`, or fails.
     #[derive(Debug)]

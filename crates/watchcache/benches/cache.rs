@@ -126,11 +126,12 @@ async fn fan_out(n_watchers: usize, n_bytes: usize) {
     let since = store.current_revision().await.expect("it is open");
     let last = Key::new(format!("{PREFIX}~last"));
     let n_delivered = Arc::new(AtomicU64::new(0));
-    let watchers: Vec<_> = futures_util::future::join_all((0..n_watchers).map(|_| async {
+    let mut watchers = Vec::with_capacity(n_watchers);
+    for _ in 0..n_watchers {
         let request = WatchRequest { prefix: PREFIX.into(), since, filter: None, progress: true };
         let (mut watch, last) = (cache.watch(request).await.expect("it is the present"), last.clone());
         let n_delivered = Arc::clone(&n_delivered);
-        tokio::spawn(async move {
+        watchers.push(tokio::spawn(async move {
             loop {
                 match watch.next().await.expect("it goes on").expect("it keeps up") {
                     WatchItem::Events(events) => {
@@ -142,9 +143,8 @@ async fn fan_out(n_watchers: usize, n_bytes: usize) {
                     WatchItem::Progress(_) => {}
                 }
             }
-        })
-    }))
-    .await;
+        }));
+    }
     let per_watcher = resident().saturating_sub(before) / n_watchers;
     let started = Instant::now();
     let mut record = store.create(key(0), value(n_bytes)).await.expect("it is new");

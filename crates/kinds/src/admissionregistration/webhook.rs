@@ -199,7 +199,6 @@ mod tests {
     }
 
     #[test]
-    #[expect(clippy::too_many_lines, reason = "a transcript")]
     fn creating() {
         let rule = |change: Value| {
             let mut rule =

@@ -70,7 +70,7 @@ fn check(pod: Value, n_steps: usize, delete_at: Option<f64>, expected: Expect) {
             out.push_str("      removed\n");
             break;
         }
-        let wake = step.wake.or(delete_at.map(now));
+        let wake = step.wake.or_else(|| delete_at.map(now));
         match (patch.is_some(), wake) {
             // the change itself comes back
             (true, _) => {}
@@ -262,6 +262,7 @@ fn users_may_choose() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a transcript")]
 fn the_first_status_in_full() {
     let pod: Pod = serde_json::from_value(json!({
         "metadata": {"name": "p", "namespace": "n", "uid": "u", "generation": 1},

@@ -292,7 +292,6 @@ mod tests {
     }
 
     #[test]
-    #[expect(clippy::too_many_lines, reason = "a transcript")]
     fn creating() {
         let out = creates(
             "v1/persistentvolumes",
