@@ -153,20 +153,29 @@ fn groups(incoming: &Incoming<'_>, served: &pintle_registry::Served, is_core: bo
             Err(status) => reply::status(&status, "application/json"),
         };
     }
-    let value = discovery::aggregated(served, is_core);
-    let (content_type, body) = match output.media {
-        Media::Protobuf => match crate::declared::encode(&value, &output) {
-            Ok(body) => {
-                ("application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", body)
-            }
-            Err(status) => return reply::status(&status, "application/json"),
-        },
-        Media::Json | Media::Yaml => {
-            ("application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", Bytes::from(value.to_json()))
+    let (content_type, number) = match output.media {
+        Media::Protobuf => {
+            ("application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", 0)
         }
+        Media::Json | Media::Yaml => ("application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", 1),
     };
-    let tag = format!("\"{}\"", etag(&body));
-    let is_known = incoming.parts.headers.get(header::IF_NONE_MATCH).is_some_and(|v| v.as_bytes() == tag.as_bytes());
+    // a body and its tag for each encoding of either document
+    let key = 4 * number + 2 * u32::from(is_core);
+    let body = served.document(key, || {
+        let value = discovery::aggregated(served, is_core);
+        match output.media {
+            Media::Protobuf => crate::declared::encode(&value, &output),
+            Media::Json | Media::Yaml => Ok(Bytes::from(value.to_json())),
+        }
+    });
+    let body = match body {
+        Ok(body) => body,
+        Err(status) => return reply::status(&status, "application/json"),
+    };
+    let tag =
+        served.document(key + 1, || Ok::<_, std::convert::Infallible>(Bytes::from(format!("\"{}\"", etag(&body)))));
+    let tag = tag.unwrap_or_default();
+    let is_known = incoming.parts.headers.get(header::IF_NONE_MATCH).is_some_and(|v| v.as_bytes() == tag);
     let mut reply = if is_known {
         let mut reply = reply::bytes(304, content_type, Bytes::new());
         reply.headers_mut().remove(header::CONTENT_TYPE);
@@ -174,7 +183,7 @@ fn groups(incoming: &Incoming<'_>, served: &pintle_registry::Served, is_core: bo
     } else {
         reply::bytes(200, content_type, body)
     };
-    if let Ok(tag) = HeaderValue::from_str(&tag) {
+    if let Ok(tag) = HeaderValue::from_bytes(&tag) {
         reply.headers_mut().insert(header::ETAG, tag);
     }
     reply.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept"));

@@ -156,7 +156,7 @@ fn with_params(media: Media, range: &Range<'_>, allowed: Allowed) -> Option<Outp
     let param = |name: &str| range.params.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
     let pretty = param("pretty") == Some("1");
     if let Some(stream) = param("stream")
-        && !(stream == "watch" && allowed.watchable)
+        && (stream != "watch" || media == Media::Yaml)
     {
         return None;
     }
@@ -191,10 +191,8 @@ fn with_params(media: Media, range: &Range<'_>, allowed: Allowed) -> Option<Outp
 /// 406, in one of upstream's two ways: a media type that no route produces is refused before a parameter that no
 /// encoder knows.
 fn not_acceptable(accept: &str, allowed: Allowed) -> Box<Status> {
-    let mut types = vec!["application/json", "application/yaml"];
-    if allowed.protobuf {
-        types.push("application/vnd.kubernetes.protobuf");
-    }
+    // custom resources have no protobuf form; what reads of them is told of it all the same
+    let mut types = vec!["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
     let is_known_type =
         ranges(accept).iter().any(|r| types.iter().any(|t| t.split_once('/') == Some((r.kind, r.subtype))));
     if is_known_type || !allowed.protobuf {

@@ -255,6 +255,8 @@ pub(crate) fn delete_options(query: &str, body: Option<&Value>) -> Result<Delete
         let params = Params::of(query);
         options.grace_period_seconds = params.int("gracePeriodSeconds")?;
         options.orphan_dependents = params.flag("orphanDependents");
+        let text = |name: &str| params.get(name).filter(|text| !text.is_empty()).map(Str::new);
+        options.preconditions = Preconditions { uid: text("uid"), resource_version: text("resourceVersion") };
         policy = params.get("propagationPolicy").map(str::to_owned);
         dry_runs = params.all("dryRun").map(str::to_owned).collect();
     }

@@ -194,18 +194,6 @@ impl Request<'_> {
         };
         let mut output = output(self.incoming.accept(), allowed)?;
         match output.form {
-            Form::Partial(_) if is_list && !is_watch => {
-                return Err(Box::new(Status::not_acceptable(format!(
-                    "you requested PartialObjectMetadata, but the requested object is a list (*{}List)",
-                    self.go_type()
-                ))));
-            }
-            Form::PartialList(_) if !is_list => {
-                return Err(Box::new(Status::not_acceptable(format!(
-                    "you requested PartialObjectMetadataList, but the requested object is not a list (*{})",
-                    self.go_type()
-                ))));
-            }
             Form::Object => {
                 output = self.incoming.laid_out(output);
             }
@@ -235,7 +223,27 @@ impl Request<'_> {
         include_object(self.incoming)
     }
 
-    pub(crate) fn encoder(&self, output: Output) -> Result<Encoder<'_>> {
+    /// What shows objects in this output; `is_list` is `None` for a watch. Upstream asks when there is something to
+    /// show: a write is done by then.
+    ///
+    /// # Errors
+    /// 406 where one was asked for and there is a list, or the other way round; 400 for a bad `includeObject`.
+    pub(crate) fn encoder(&self, output: Output, is_list: Option<bool>) -> Result<Encoder<'_>> {
+        match (output.form, is_list) {
+            (Form::Partial(_), Some(true)) => {
+                return Err(Box::new(Status::not_acceptable(format!(
+                    "you requested PartialObjectMetadata, but the requested object is a list (*{}List)",
+                    self.go_type()
+                ))));
+            }
+            (Form::PartialList(_), Some(false)) => {
+                return Err(Box::new(Status::not_acceptable(format!(
+                    "you requested PartialObjectMetadataList, but the requested object is not a list (*{})",
+                    self.go_type()
+                ))));
+            }
+            _ => {}
+        }
         let include = if matches!(output.form, Form::Table(_)) { self.include()? } else { IncludeObject::default() };
         Ok(Encoder { resource: self.resource, output, now: self.incoming.state.env.clock.now(), include })
     }
@@ -243,10 +251,9 @@ impl Request<'_> {
     /// What a write answers.
     pub(crate) async fn written(&self, written: Written, output: Output) -> Result<Reply> {
         let code = if written.is_created { 201 } else { 200 };
-        let encoder = self.encoder(output)?;
         let body = match &written.answer {
-            Answer::Record(record) => encoder.record(record, record.revision).await?,
-            Answer::Object(object) => encoder.object(object)?,
+            Answer::Record(record) => self.encoder(output, Some(false))?.record(record, record.revision).await?,
+            Answer::Object(object) => self.encoder(output, Some(false))?.object(object)?,
             Answer::Status(status) => {
                 let plain = Output { form: Form::Object, ..output };
                 crate::encode::value(&status.to_value(), &plain)?
@@ -259,7 +266,7 @@ impl Request<'_> {
         let output = self.output(false, false)?;
         let version = options::get_version(self.incoming.query)?;
         let record = self.with_call(async |call| self.resource.get(call, version).await).await?;
-        let body = self.encoder(output)?.record(&record, record.revision).await?;
+        let body = self.encoder(output, Some(false))?.record(&record, record.revision).await?;
         Ok(reply::bytes(200, output.content_type(), body))
     }
 
@@ -267,7 +274,7 @@ impl Request<'_> {
         let output = self.output(false, true)?;
         let options = options::list_options(self.incoming.query, false)?;
         let listed = self.with_call(async |call| self.resource.list(call, &options).await).await?;
-        let encoder = self.encoder(output)?;
+        let encoder = self.encoder(output, Some(true))?;
         let view = ListView { resource: self.resource.clone(), output, now: encoder.now, include: encoder.include };
         let content_type = output.content_type();
         Ok(crate::compress::list_reply(self.incoming.parts, content_type, view.render(listed).await?))
@@ -283,7 +290,7 @@ impl Request<'_> {
         }
         let deadline = Instant::now() + options.timeout.unwrap_or_else(|| self.default_timeout());
         let watch = self.with_call(async |call| self.resource.watch(call, &options, deadline).await).await?;
-        let encoder = self.encoder(output)?;
+        let encoder = self.encoder(output, None)?;
         let view = WatchView {
             resource: self.resource.clone(),
             output,
@@ -395,7 +402,7 @@ impl Request<'_> {
         let list: ListOptions = options::list_options(self.incoming.query, false)?;
         let options = self.delete_options(&bytes).await?;
         let listed = self.with_call(async |call| self.resource.delete_collection(call, &options, &list).await).await?;
-        let encoder = self.encoder(output)?;
+        let encoder = self.encoder(output, Some(true))?;
         let view = ListView { resource: self.resource.clone(), output, now: encoder.now, include: encoder.include };
         match view.render(listed).await? {
             ListBody::Whole(body) => Ok(reply::bytes(200, output.content_type(), body)),

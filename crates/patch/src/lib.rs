@@ -42,6 +42,7 @@ mod document;
 mod go;
 mod json_patch;
 mod merge_patch;
+mod shown;
 mod strategic;
 #[cfg(test)]
 mod testing;
@@ -124,12 +125,15 @@ impl Patch {
         }
     }
 
-    /// What upstream shows as the invalid value of field `patch` when the result cannot be decoded: the result, and of
-    /// a strategic merge patch the patch itself.
-    pub fn shown(&self, patched: &Value) -> String {
+    /// What upstream shows as the invalid value of field `patch` when the result cannot be decoded: the result of a
+    /// patch of `document`, and of a strategic merge patch the patch itself.
+    pub fn shown(&self, document: &Value, patched: &Value, node: Node<'_>) -> String {
+        let mut out = Vec::new();
         match self {
-            Patch::Json(_) | Patch::Merge(_) => patched.to_json_string(),
-            Patch::Strategic(patch) => go::v(&Value::Object(patch.patch.clone())),
+            Patch::Json(patch) => shown::patched(&mut out, document, patched, node, &patch.passed()),
+            Patch::Merge(patch) => shown::merged(&mut out, document, &patch.patch, patched, node),
+            Patch::Strategic(patch) => return go::v(&Value::Object(patch.patch.clone())),
         }
+        String::from_utf8(out).unwrap_or_default()
     }
 }

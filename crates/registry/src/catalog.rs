@@ -3,6 +3,8 @@
 use crate::fields::Fields;
 use crate::resource::{Definition, Discovery, Resource, Store, StrategyRef};
 use arc_swap::ArcSwap;
+use bytes::Bytes;
+use parking_lot::Mutex;
 use pintle_apimachinery::{GroupResource, GroupVersionKind, GroupVersionResource, Str};
 use pintle_kinds::convert::stored_kind;
 use pintle_storage::{Key, Storage};
@@ -27,9 +29,36 @@ pub trait StorageFactory: Send + Sync + std::fmt::Debug {
 pub struct Served {
     /// By group, version and plural.
     resources: BTreeMap<(Str, Str, Str), Arc<Resource>>,
+    documents: Documents,
+}
+
+/// Documents about what is served, made at most once. A copy, which is about to serve something else, has none.
+#[derive(Debug, Default)]
+struct Documents(Mutex<Vec<(u32, Bytes)>>);
+
+impl Clone for Documents {
+    fn clone(&self) -> Documents {
+        Documents::default()
+    }
 }
 
 impl Served {
+    /// The document `key` about what is served now, made by `make` when it is first asked for.
+    ///
+    /// # Errors
+    /// What `make` answers.
+    pub fn document<E>(&self, key: u32, make: impl FnOnce() -> Result<Bytes, E>) -> Result<Bytes, E> {
+        if let Some((_, made)) = self.documents.0.lock().iter().find(|(own, _)| *own == key) {
+            return Ok(made.clone());
+        }
+        let made = make()?;
+        let mut documents = self.documents.0.lock();
+        if !documents.iter().any(|(own, _)| *own == key) {
+            documents.push((key, made.clone()));
+        }
+        Ok(made)
+    }
+
     /// The resource of this name.
     pub fn get(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
         // the key type borrows as a whole only, and its parts are short enough to be copied without allocation

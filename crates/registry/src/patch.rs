@@ -108,7 +108,7 @@ impl Patch {
         let decoded = pintle_patch::decode(kind, &self.bytes, is_checked)?;
         let patched = decoded.patch.apply(existing, node)?;
         let refuse = |why: &str| {
-            let shown = decoded.patch.shown(&patched);
+            let shown = decoded.patch.shown(existing, &patched, node);
             let error = FieldError::invalid(&Path::new("patch"), &shown, why);
             Box::new(Status::invalid(&GroupKind::default(), "", &vec![error]))
         };

@@ -10,6 +10,7 @@ mod pointer;
 use pintle_apimachinery::status::{Details, Result, Status};
 use pintle_apimachinery::{Str, Value};
 use pointer::{Container, Pointer, index_of};
+use std::collections::BTreeSet;
 
 pub(crate) use decode::decode;
 
@@ -52,6 +53,16 @@ impl JsonPatch {
             operation.apply(&mut patched, &mut copied_bytes).map_err(|Fault| Box::new(unprocessable()))?;
         }
         Ok(patched)
+    }
+}
+
+impl JsonPatch {
+    /// The pointers of all objects and lists that the operations pass.
+    pub(crate) fn passed(&self) -> BTreeSet<String> {
+        let paths = self.operations.iter().flat_map(|operation| [&operation.path, &operation.from]).flatten();
+        let starts =
+            |path: &'_ Str| -> Vec<String> { path.match_indices('/').map(|(at, _)| path[..at].to_owned()).collect() };
+        paths.flat_map(starts).collect()
     }
 }
 
