@@ -141,7 +141,7 @@ fn root_paths(served: &pintle_registry::Served) -> Value {
 
 /// `/api` and `/apis`, aggregated where the client asks for it.
 fn groups(incoming: &Incoming<'_>, served: &pintle_registry::Served, is_core: bool) -> Reply {
-    let (output, is_aggregated) = match discovery_output(incoming.accept()) {
+    let (output, is_aggregated) = match discovery_output(incoming.accept(), is_core) {
         Ok(chosen) => chosen,
         Err(status) => return reply::status(&status, "application/json"),
     };
@@ -192,7 +192,7 @@ fn groups(incoming: &Incoming<'_>, served: &pintle_registry::Served, is_core: bo
 }
 
 /// The encoding of a discovery document, and whether it is to be aggregated.
-fn discovery_output(accept: &str) -> pintle_apimachinery::status::Result<(Output, bool)> {
+fn discovery_output(accept: &str, is_core: bool) -> pintle_apimachinery::status::Result<(Output, bool)> {
     for part in accept.split(',').map(str::trim) {
         let mut pieces = part.split(';').map(str::trim);
         let media = match pieces.next() {
@@ -209,6 +209,8 @@ fn discovery_output(accept: &str) -> pintle_apimachinery::status::Result<(Output
     let allowed = Allowed { protobuf: true, transforms: false, watch: false, watchable: false };
     match output(accept, allowed) {
         Ok(output) => Ok((output, false)),
+        // the older path is routed as resources are
+        Err(status) if is_core => Err(status),
         Err(_) => Err(Box::new(Status::not_acceptable(
             "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf",
         ))),

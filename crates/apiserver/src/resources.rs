@@ -111,7 +111,13 @@ impl Request<'_> {
             "get" => self.get().await,
             "list" => self.list().await,
             "watch" => self.watch(upgrade).await,
-            "create" if !info.path_name().is_empty() => Err(Box::new(Status::method_not_allowed())),
+            "update" | "patch" if info.path_name().is_empty() && self.resource.is_custom() => {
+                Err(Box::new(Status::bad_request("name must be provided")))
+            }
+            // custom resources are routed by verb: a name does not matter to a create
+            "create" if !info.path_name().is_empty() && !self.resource.is_custom() => {
+                Err(Box::new(Status::method_not_allowed()))
+            }
             "create" => self.create(read_body(body).await?).await,
             "update" if info.path_name().is_empty() => Err(Box::new(Status::method_not_allowed())),
             "update" => self.update(read_body(body).await?).await,

@@ -97,7 +97,15 @@ async fn scale_reply(request: &Request<'_>, scale: &Value, output: Output) -> Re
             let (group, now) = (&request.resource.gvr.group, request.incoming.state.env.clock.now());
             let rows = vec![table::row(group, &resource, scale, request.include()?, version.name(), now)];
             let meta = pintle_apimachinery::json!({"resourceVersion": scale["metadata"]["resourceVersion"].clone()});
-            table::table(group, &request.resource.gvr.version, &resource, rows, meta, true, version.name())
+            let mut table =
+                table::table(group, &request.resource.gvr.version, &resource, rows, meta, true, version.name());
+            let columns = table.get_mut("columnDefinitions").and_then(Value::as_array_mut);
+            // the handler of custom resources describes the columns a little better
+            if let Some([name, .., age]) = columns.filter(|_| request.resource.is_custom()).map(Vec::as_mut_slice) {
+                name.set("format", "name");
+                age.set("type", "date");
+            }
+            table
         }
     };
     let plain = Output { form: Form::Object, ..output };

@@ -3,6 +3,7 @@
 use crate::call::{Call, MayAlwaysCreate, World};
 use crate::catalog::Catalog;
 use crate::options::{Caller, Warnings, WriteOptions};
+use crate::ownership::SERVER;
 use crate::resource::Resource;
 use crate::update::Replace;
 use futures_util::future::join_all;
@@ -16,6 +17,9 @@ use pintle_storage::At;
 
 /// The group of flow schemas and priority levels.
 const FLOW_CONTROL: &str = "flowcontrol.apiserver.k8s.io";
+
+/// The manager of the fields of flow control's objects.
+const FLOW_CONTROL_MANAGER: &str = "api-priority-and-fairness-config-producer-v1";
 
 /// The flow schemas and priority levels that every cluster holds.
 pub fn flow_control() -> Vec<Seed> {
@@ -40,18 +44,19 @@ pub fn api_services() -> Vec<Seed> {
 /// # Errors
 /// The first that could not be written.
 pub async fn seed(catalog: &Catalog, world: &World, seeds: Vec<Seed>) -> Result<()> {
-    let caller = Caller { user: pintle_auth::user::apiserver(), default_manager: Str::const_new("pintle") };
     // namespaces first: the rest may live in them
     let (namespaces, rest): (Vec<Seed>, Vec<Seed>) = seeds.into_iter().partition(|s| s.resource == "namespaces");
     for group in [namespaces, rest] {
         // all at once: the store gathers them into few flushes
-        let written = join_all(group.into_iter().map(|seed| write(catalog, world, &caller, seed))).await;
+        let written = join_all(group.into_iter().map(|seed| write(catalog, world, seed))).await;
         written.into_iter().collect::<Result<Vec<()>>>()?;
     }
     Ok(())
 }
 
-async fn write(catalog: &Catalog, world: &World, caller: &Caller, seed: Seed) -> Result<()> {
+async fn write(catalog: &Catalog, world: &World, seed: Seed) -> Result<()> {
+    let manager = if seed.group == FLOW_CONTROL { FLOW_CONTROL_MANAGER } else { SERVER };
+    let caller = &Caller { user: pintle_auth::user::apiserver(), default_manager: Str::const_new(manager) };
     let served = catalog.served().clone();
     let Some(resource) = served.get(seed.group, seed.version, seed.resource) else {
         return Err(Box::new(Status::internal(format!("{}/{} is not served", seed.group, seed.resource))));
