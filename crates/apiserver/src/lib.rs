@@ -4,6 +4,7 @@
 mod body;
 mod component_statuses;
 mod compress;
+pub mod connect;
 mod declared;
 mod discovery;
 pub mod documents;

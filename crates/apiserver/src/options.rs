@@ -39,7 +39,8 @@ impl<'q> Params<'q> {
         self.get(name).map(|value| !matches!(value, "0" | "false"))
     }
 
-    fn int(&self, name: &str) -> Result<Option<i64>> {
+    /// An integer.
+    pub(crate) fn int(&self, name: &str) -> Result<Option<i64>> {
         match self.get(name) {
             None => Ok(None),
             Some(text) => text.parse::<i64>().map(Some).map_err(|why| {

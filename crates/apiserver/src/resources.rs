@@ -82,7 +82,7 @@ impl Request<'_> {
         if !self.resource.is_namespaced && !info.namespace.is_empty() && info.resource != "namespaces" {
             return self.out_of_scope();
         }
-        if self.incoming.parts.method == Method::HEAD && !self.resource.is_custom() {
+        if self.incoming.parts.method == Method::HEAD && !self.resource.is_custom() && info.subresource != "proxy" {
             // no route of a built-in resource is for heads
             return Err(Box::new(Status::method_not_allowed()));
         }

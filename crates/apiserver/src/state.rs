@@ -31,6 +31,8 @@ pub struct State {
     pub tokens: pintle_auth::review::TokenRequests,
     /// OpenID discovery.
     pub openid: crate::openid::OpenId,
+    /// Reaches nodes' agents, pods and services.
+    pub backends: crate::connect::Backends,
     /// Turns true when the server begins to stop: watches end then.
     pub stopping: watch::Receiver<bool>,
 }

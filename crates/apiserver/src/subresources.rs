@@ -24,7 +24,6 @@ where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: std::error::Error + Send + Sync + 'static,
 {
-    let _ = upgrade;
     let info = request.incoming.info;
     match (info.subresource.as_str(), info.verb) {
         ("status" | "ephemeralcontainers" | "resize" | "approval" | "finalize", "update") => {
@@ -34,6 +33,7 @@ where
             request.patch(read_body(body).await?).await
         }
         ("status" | "ephemeralcontainers" | "resize" | "approval", "get") => request.get().await,
+        ("log" | "exec" | "attach" | "portforward" | "proxy", _) => crate::connect::serve(request, body, upgrade).await,
         ("scale", "get") => read_scale(request).await,
         ("scale", "update") => replace_scale(request, read_body(body).await?).await,
         ("scale", "patch") => patch_scale(request, read_body(body).await?).await,

@@ -9,6 +9,7 @@
 
 mod heartbeat;
 mod identity;
+mod kubelet;
 mod nodes;
 mod objects;
 mod pod;
@@ -18,5 +19,5 @@ pub mod program;
 pub mod shell;
 
 pub use identity::{Identity, NODES_MAX};
-pub use nodes::{Nodes, NodesOptions, StartError};
+pub use nodes::{AgentsEndpoint, Nodes, NodesOptions, StartError};
 pub use profile::{PODS_MAX, Profile};

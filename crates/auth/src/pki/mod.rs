@@ -2,11 +2,13 @@
 //!
 //! Not here: who a certificate is (authn), the certificate API (its controllers sign with [`Authority::sign_request`]).
 
+mod agents;
 mod authority;
 mod files;
 mod kubeconfig;
 mod tls;
 
+pub use agents::{agent_client_config, agent_server_config};
 pub use authority::{Authority, Pair, RequestError, Subject, request_organizations};
 pub use files::{FileError, write_private};
 pub use kubeconfig::Kubeconfig;

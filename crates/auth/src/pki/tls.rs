@@ -14,6 +14,12 @@ use std::sync::Arc;
 #[error("the serving certificate cannot be used: {0}")]
 pub struct TlsError(String);
 
+impl TlsError {
+    pub(super) fn new(why: &dyn std::fmt::Display) -> TlsError {
+        TlsError(why.to_string())
+    }
+}
+
 /// A configuration that shows this certificate, speaks these protocols (most wanted first) and asks for a client
 /// certificate, of one of these authorities (in PEM), as it tells clients that have several. Whatever comes is let
 /// through once the client has proved that it has the key: whether it is trusted is for authentication to say, with a

@@ -95,6 +95,11 @@ impl Machine {
         matches!(command.words.as_slice(), [word] if matches!(word.as_keyword(), Some("true" | ":")))
     }
 
+    /// How far the script has come, counted from its start: when it goes on, if it waits.
+    pub fn clock(&self) -> Duration {
+        self.clock
+    }
+
     /// Goes on until something happens, but not beyond `until`, counted from the start.
     pub fn run(&mut self, until: Duration) -> Event {
         for _ in 0..STEPS_MAX {
@@ -193,6 +198,8 @@ impl Machine {
             },
             ("whoami", _) => printed = Some("root\n".to_owned()),
             ("id", _) => printed = Some("uid=0(root) gid=0(root) groups=0(root)\n".to_owned()),
+            ("ls", []) => printed = Some("bin\ndev\netc\nhome\nlib\nproc\nroot\nrun\nsbin\nsys\ntmp\nusr\nvar\n".to_owned()),
+            ("ps", _) => printed = Some("PID   USER     TIME  COMMAND\n    1 root      0:00 simulated\n".to_owned()),
             ("pwd", _) => printed = Some("/\n".to_owned()),
             ("uname", _) => printed = Some("Linux\n".to_owned()),
             ("sleep", [time]) => self.sleep(time),
