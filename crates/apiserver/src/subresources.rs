@@ -33,7 +33,9 @@ where
             request.patch(read_body(body).await?).await
         }
         ("status" | "ephemeralcontainers" | "resize" | "approval", "get") => request.get().await,
-        ("log" | "exec" | "attach" | "portforward" | "proxy", _) => crate::connect::serve(request, body, upgrade).await,
+        ("log" | "exec" | "attach" | "portforward" | "proxy", _) => {
+            Box::pin(crate::connect::serve(request, body, upgrade)).await
+        }
         ("scale", "get") => read_scale(request).await,
         ("scale", "update") => replace_scale(request, read_body(body).await?).await,
         ("scale", "patch") => patch_scale(request, read_body(body).await?).await,

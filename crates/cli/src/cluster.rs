@@ -6,9 +6,11 @@ use anyhow::{Context, Result};
 use pintle_client::{Client, Config};
 use pintle_controllers::{ControllerSelection, Controllers, Options};
 use pintle_informer::{CancellationToken, SharedInformerFactory};
-use pintle_node::{Nodes, NodesOptions};
+use pintle_node::{AgentsEndpoint, Nodes, NodesOptions};
 use pintle_scheduler::{Scheduler, SchedulerOptions};
+use std::net::Ipv4Addr;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Everything that works on the server's objects.
 pub(crate) struct Cluster {
@@ -20,14 +22,22 @@ pub(crate) struct Cluster {
 
 impl Cluster {
     /// Starts everything, as the user of this kubeconfig. It works until `stop`.
-    pub(crate) fn start(kubeconfig: &Path, flags: &ClusterFlags, stop: &CancellationToken) -> Result<Cluster> {
+    pub(crate) async fn start(
+        kubeconfig: &Path,
+        flags: &ClusterFlags,
+        agents: Option<Arc<rustls::ServerConfig>>,
+        stop: &CancellationToken,
+    ) -> Result<Cluster> {
         let config = Config::from_file(kubeconfig).context("cannot read the kubeconfig just written")?;
         let controllers = controllers(config.clone(), flags, stop)?;
         let client = Client::new(config.with_user_agent(concat!("pintle/", env!("CARGO_PKG_VERSION"))))?;
         // one cache of each kind for all
         let factory = SharedInformerFactory::new(&client);
         let scheduler = Scheduler::start(&factory, SchedulerOptions::default(), stop);
-        let nodes = Nodes::start(&factory, NodesOptions::new(flags.nodes), stop).context("--nodes")?;
+        // any free port: the nodes say which it is
+        let endpoint = agents.map(|tls| AgentsEndpoint { address: (Ipv4Addr::LOCALHOST, 0).into(), tls });
+        let options = NodesOptions { endpoint, ..NodesOptions::new(flags.nodes) };
+        let nodes = Nodes::start(&factory, options, stop).await.context("--nodes")?;
         Ok(Cluster { controllers, factory, scheduler, nodes })
     }
 

@@ -9,6 +9,7 @@ use pintle_admission::webhook::{Caller, HttpCaller, Routing, ServiceResolver};
 use pintle_apimachinery::Str;
 use pintle_apimachinery::env::Env;
 use pintle_apiserver::State;
+use pintle_apiserver::connect::Backends;
 use pintle_apiserver::health::Health;
 use pintle_apiserver::inflight::Inflight;
 use pintle_apiserver::openid::OpenId;
@@ -21,7 +22,7 @@ use pintle_auth::authz::node::{self, Nodes};
 use pintle_auth::authz::rbac::Rbac;
 use pintle_auth::authz::{Authorizer, Chain};
 use pintle_auth::bootstrap::{self, KubernetesService, RequestHeader, Seed};
-use pintle_auth::pki::{Kubeconfig, Pair, Pki, ServingNames, server_config};
+use pintle_auth::pki::{Kubeconfig, Pair, Pki, ServingNames, agent_client_config, agent_server_config, server_config};
 use pintle_auth::review::TokenRequests;
 use pintle_auth::token::{Issuer, SigningKey, VerifyKey};
 use pintle_registry::allocate::{Cidr, PoolOptions, ServicePools};
@@ -47,6 +48,17 @@ pub(crate) struct Server {
     pub(crate) kubeconfig: PathBuf,
     /// The server's URL.
     pub(crate) url: String,
+    /// How the API of simulated nodes is spoken to, if there are to be any.
+    pub(crate) simulated_nodes: Option<Arc<rustls::ServerConfig>>,
+}
+
+/// Who works with the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Others, elsewhere.
+    Server,
+    /// A whole cluster in this process, with simulated nodes.
+    Cluster,
 }
 
 /// The keys with which service account tokens are signed and checked.
@@ -57,7 +69,7 @@ struct TokenKeys {
 
 impl Server {
     /// Prepares everything up to the open port.
-    pub(crate) async fn open(flags: &ServerFlags) -> Result<Server> {
+    pub(crate) async fn open(flags: &ServerFlags, purpose: Purpose) -> Result<Server> {
         let env = Env::system();
         let advertised = advertised(flags);
         let ranges =
@@ -78,6 +90,10 @@ impl Server {
         hosts.push(advertised.to_string());
         let serving = serving(flags, &pki, &ServingNames::of_cluster(&hosts, &[service_ip], "cluster.local"))?;
         let admin = pki.client("admin", "admin", &["system:masters"])?;
+        let simulated_nodes = match purpose {
+            Purpose::Server => None,
+            Purpose::Cluster => Some(Arc::new(agent_server_config(&pki.simulated_nodes()?, &pki.ca.certificate)?)),
+        };
         let keys = token_keys(&flags.access, &pki)?;
 
         let factory = Arc::new(storage::Factory::new(backends.clone(), &flags.storage)?);
@@ -136,6 +152,7 @@ impl Server {
             ),
             metrics: pintle_apiserver::metrics::Metrics::default(),
             health: health(backends, stopping.clone()),
+            backends: connections(&pki, purpose)?,
             tokens,
             openid,
             stopping,
@@ -146,7 +163,7 @@ impl Server {
             .write(&kubeconfig)
             .context("cannot write the kubeconfig")?;
         let grace = Duration::from_secs(flags.shutdown_grace_seconds);
-        Ok(Server { listener, tls, state, stop, grace, kubeconfig, url })
+        Ok(Server { listener, tls, state, stop, grace, kubeconfig, url, simulated_nodes })
     }
 
     /// Serves until `ended`, then lets what runs finish within the grace period.
@@ -159,6 +176,14 @@ impl Server {
         };
         pintle_apiserver::serve(listener, tls, state, ended, grace).await;
     }
+}
+
+/// How nodes' agents, pods and services are reached. What listens on this machine alone is left alone, but for simulated
+/// nodes.
+fn connections(pki: &Pki, purpose: Purpose) -> Result<Backends> {
+    let client = pki.client("apiserver-kubelet-client", "kube-apiserver-kubelet-client", &["system:masters"])?;
+    let (agents, others) = (agent_client_config(Some(&client), None)?, agent_client_config(None, None)?);
+    Ok(Backends::new(agents, others, purpose == Purpose::Cluster))
 }
 
 fn advertised(flags: &ServerFlags) -> IpAddr {
@@ -422,7 +447,7 @@ pub(crate) async fn interrupted() {
 
 /// `pintle apiserver`.
 pub(crate) async fn apiserver(flags: ServerFlags) -> Result<()> {
-    let server = Server::open(&flags).await?;
+    let server = Server::open(&flags, Purpose::Server).await?;
     tracing::info!(url = server.url, kubeconfig = %server.kubeconfig.display(), "ready");
     server.run(interrupted()).await;
     Ok(())

@@ -2,7 +2,7 @@
 
 use crate::cluster::Cluster;
 use crate::flags::UpFlags;
-use crate::serve::{Server, interrupted};
+use crate::serve::{Purpose, Server, interrupted};
 use anyhow::Result;
 use pintle_informer::CancellationToken;
 use tokio::time::Instant;
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 /// Runs the cluster until it is interrupted.
 pub(crate) async fn up(flags: UpFlags) -> Result<()> {
     let begun = Instant::now();
-    let server = Server::open(&flags.server).await?;
+    let server = Server::open(&flags.server, Purpose::Cluster).await?;
     let kubeconfig = std::fs::canonicalize(&server.kubeconfig).unwrap_or_else(|_| server.kubeconfig.clone());
     println!(
         "Pintle {} is ready after {} ms: the Kubernetes {} API at {}\n\n\
@@ -26,9 +26,10 @@ pub(crate) async fn up(flags: UpFlags) -> Result<()> {
         kubeconfig.display(),
         kubeconfig.parent().unwrap_or(&kubeconfig).display(),
     );
+    let agents = server.simulated_nodes.clone();
     let (stop, stop_serving) = (CancellationToken::new(), CancellationToken::new());
     let serving = tokio::spawn(server.run(stop_serving.clone().cancelled_owned()));
-    let started = Cluster::start(&kubeconfig, &flags.cluster, &stop);
+    let started = Cluster::start(&kubeconfig, &flags.cluster, agents, &stop).await;
     if let Ok(cluster) = started {
         interrupted().await;
         // first those who use the server, then the server

@@ -137,6 +137,8 @@ pub struct Cache {
     pods: BTreeMap<ObjectName, Placed>,
     /// How many pods of each owner are on which nodes; nothing that is 0.
     owners: BTreeMap<Str, BTreeMap<Str, i64>>,
+    /// Pods for which room is being made, by the node that is being cleared.
+    nominated: BTreeMap<Str, Vec<Arc<PodInfo>>>,
     /// The labels of namespaces.
     pub namespaces: Namespaces,
 }
@@ -205,6 +207,27 @@ impl Cache {
         if self.pods.get(name).is_some_and(|placed| placed.is_assumed) {
             self.remove_pod(name);
         }
+    }
+
+    /// Promises a pod the room on its nominated node; a promise of before is off.
+    pub fn nominate(&mut self, pod: &Arc<PodInfo>) {
+        self.denominate(&pod.name);
+        if !pod.nominated_node.is_empty() {
+            self.nominated.entry(pod.nominated_node.clone()).or_default().push(Arc::clone(pod));
+        }
+    }
+
+    /// Takes a promise back.
+    pub fn denominate(&mut self, name: &ObjectName) {
+        self.nominated.retain(|_, pods| {
+            pods.retain(|pod| pod.name != *name);
+            !pods.is_empty()
+        });
+    }
+
+    /// The pods that were promised room on a node.
+    pub fn nominated(&self, node: &str) -> &[Arc<PodInfo>] {
+        self.nominated.get(node).map_or(&[], Vec::as_slice)
     }
 
     /// Whether a pod is only assumed to be on its node.

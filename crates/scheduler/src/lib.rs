@@ -10,11 +10,15 @@
 pub mod cache;
 pub mod filters;
 pub mod pod_info;
+pub mod preempt;
 pub mod queue;
 pub mod resources;
 mod scheduler;
 pub mod scores;
 pub mod select;
 pub mod terms;
+
+#[cfg(test)]
+mod tests;
 
 pub use scheduler::{Scheduler, SchedulerOptions};

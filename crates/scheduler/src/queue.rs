@@ -28,6 +28,8 @@ enum Place {
     Active(Turn),
     /// To be tried after its pause.
     Backoff(Instant, Turn),
+    /// To be tried after its pause, and not before: the last time something broke.
+    Penalty(Instant, Turn),
     /// Waits for an event since then.
     Waiting(Instant),
     /// Being tried.
@@ -53,6 +55,7 @@ pub struct SchedulingQueue {
     waiters: BTreeMap<ObjectName, Waiter>,
     active: BTreeSet<Turn>,
     backoff: BTreeSet<(Instant, Turn)>,
+    penalty: BTreeSet<(Instant, Turn)>,
     waiting: BTreeSet<(Instant, ObjectName)>,
     n_arrived: u64,
 }
@@ -105,9 +108,16 @@ impl SchedulingQueue {
         self.waiters.get(name).map(|waiter| &waiter.pod)
     }
 
+    /// Changes what is known of a pod that waits, without trying it for that.
+    pub fn replace(&mut self, pod: Arc<PodInfo>) {
+        if let Some(waiter) = self.waiters.get_mut(&pod.name) {
+            waiter.pod = pod;
+        }
+    }
+
     /// How many pods are to be tried now, wait for their time, and wait for an event.
     pub fn lens(&self) -> (usize, usize, usize) {
-        (self.active.len(), self.backoff.len(), self.waiting.len())
+        (self.active.len(), self.backoff.len() + self.penalty.len(), self.waiting.len())
     }
 
     /// The next pod to try. It stays in the queue, being tried, until [`done`](SchedulingQueue::done) or
@@ -136,7 +146,7 @@ impl SchedulingQueue {
         waiter.rejected_by = rejected_by;
         waiter.not_before = Some(now + backoff(waiter.n_attempts));
         if rejected_by.is_empty() {
-            let place = Place::Backoff(now + backoff(waiter.n_attempts), waiter.turn());
+            let place = Place::Penalty(now + backoff(waiter.n_attempts), waiter.turn());
             self.put(name, place);
         } else {
             self.put(name, Place::Waiting(now));
@@ -167,17 +177,17 @@ impl SchedulingQueue {
     /// When there will be something to do, if nothing happens before. `None` for never.
     pub fn next_deadline(&self) -> Option<Instant> {
         let backoff = self.backoff.first().map(|(at, _)| *at);
+        let penalty = self.penalty.first().map(|(at, _)| *at);
         let waiting = self.waiting.first().map(|(since, _)| *since + UNSCHEDULABLE_TIMEOUT);
-        match (backoff, waiting) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        [backoff, penalty, waiting].into_iter().flatten().min()
     }
 
     /// Moves pods on whose time has come.
     fn flush(&mut self, now: Instant) {
-        while let Some((at, turn)) = self.backoff.first().filter(|(at, _)| *at <= now).cloned() {
-            debug_assert!(at <= now);
+        loop {
+            let sets = [&self.backoff, &self.penalty];
+            let due = sets.into_iter().find_map(|set| set.first().filter(|(at, _)| *at <= now));
+            let Some((_, turn)) = due.cloned() else { break };
             self.put(&turn.2.clone(), Place::Active(turn));
         }
         while let Some((since, name)) = self.waiting.first().cloned() {
@@ -212,6 +222,9 @@ impl SchedulingQueue {
             Some(Place::Backoff(at, turn)) => {
                 self.backoff.remove(&(*at, turn.clone()));
             }
+            Some(Place::Penalty(at, turn)) => {
+                self.penalty.remove(&(*at, turn.clone()));
+            }
             Some(Place::Waiting(since)) => {
                 self.waiting.remove(&(*since, name.clone()));
             }
@@ -229,6 +242,9 @@ impl SchedulingQueue {
             Place::Backoff(at, turn) => {
                 self.backoff.insert((*at, turn.clone()));
             }
+            Place::Penalty(at, turn) => {
+                self.penalty.insert((*at, turn.clone()));
+            }
             Place::Waiting(since) => {
                 self.waiting.insert((*since, name.clone()));
             }
@@ -239,7 +255,8 @@ impl SchedulingQueue {
 
     /// Every pod is in the one set that its place names.
     fn check(&self) {
-        debug_assert!(self.active.len() + self.backoff.len() + self.waiting.len() <= self.waiters.len());
+        let n_placed = self.active.len() + self.backoff.len() + self.penalty.len() + self.waiting.len();
+        debug_assert!(n_placed <= self.waiters.len());
     }
 }
 
@@ -262,3 +279,6 @@ fn may_help(before: &PodInfo, after: &PodInfo) -> bool {
         || n_gates(before) != n_gates(after)
         || generation(before) != generation(after)
 }
+
+#[cfg(test)]
+mod tests;

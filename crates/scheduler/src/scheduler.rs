@@ -3,6 +3,7 @@
 use crate::cache::{Cache, NodeChange};
 use crate::filters::Plugins;
 use crate::pod_info::PodInfo;
+use crate::preempt::preempt;
 use crate::queue::SchedulingQueue;
 use crate::select::{Cursor, Unschedulable, select};
 use k8s_openapi::api::core::v1::{Namespace, Node, ObjectReference, Pod};
@@ -117,7 +118,8 @@ struct Shared {
 /// What was decided about a pod.
 enum Decision {
     Bind(Arc<PodInfo>),
-    Fail(Arc<PodInfo>, Box<Unschedulable>),
+    /// No node; if there are victims, they make room on the pod's nominated node.
+    Fail(Arc<PodInfo>, Box<Unschedulable>, Vec<Arc<PodInfo>>),
 }
 
 impl Shared {
@@ -134,7 +136,10 @@ impl Shared {
             tokio::spawn(async move {
                 match decision {
                     Decision::Bind(pod) => this.bind(&pod).await,
-                    Decision::Fail(pod, why) => this.report(&pod, &why).await,
+                    Decision::Fail(pod, why, victims) => {
+                        this.evict(&pod, &victims).await;
+                        this.report(&pod, &why, !victims.is_empty()).await;
+                    }
                 }
                 drop(permit);
             });
@@ -190,15 +195,45 @@ impl Shared {
         }
     }
 
+    /// Makes pods go so that there is room for another.
+    async fn evict(&self, pod: &PodInfo, victims: &[Arc<PodInfo>]) {
+        let scheduler = self.options.names.first().map_or("default-scheduler", String::as_str);
+        for victim in victims.iter().filter(|victim| !victim.is_terminating) {
+            let api = Api::<Pod>::namespaced(&self.client, &victim.name.namespace);
+            let condition = json!({
+                "type": "DisruptionTarget",
+                "status": "True",
+                "reason": "PreemptionByScheduler",
+                "message": format!("{scheduler}: preempting to accommodate a higher priority pod"),
+                "lastTransitionTime": format_time(self.env.clock.now()).as_str(),
+            });
+            let patch = json!({"metadata": {"uid": victim.uid.as_str()}, "status": {"conditions": [condition]}});
+            let told = api.patch_status(&victim.name.name, &Patch::Strategic(patch)).field_manager(MANAGER).await;
+            let deleted = match told {
+                Ok(_) => api.delete(&victim.name.name).uid(victim.uid.as_str()).await.map(drop),
+                Err(error) => Err(error),
+            };
+            match deleted {
+                Ok(()) => {
+                    let message = format!("Preempted by pod {} on node {}", pod.uid, pod.nominated_node);
+                    self.tell(victim, EventType::Normal, "Preempted", &message);
+                }
+                // it has gone by itself
+                Err(error) if error.is_not_found() || error.is_conflict() => {}
+                Err(error) => tracing::warn!(victim = %victim.name, %error, "the pod cannot be made to go"),
+            }
+        }
+    }
+
     /// Tells the server and people why a pod has no node.
-    async fn report(&self, pod: &PodInfo, why: &Unschedulable) {
+    async fn report(&self, pod: &PodInfo, why: &Unschedulable, is_nominated: bool) {
         let message = why.to_string();
         self.tell(pod, EventType::Warning, "FailedScheduling", &message);
         let demands = pod.demands.as_deref();
         let is_told = demands
             .and_then(|demands| demands.told.as_ref())
             .is_some_and(|told| *told == ("Unschedulable".to_owned(), message.clone()));
-        if is_told {
+        if is_told && !is_nominated {
             return;
         }
         let condition = json!({
@@ -210,7 +245,10 @@ impl Shared {
             "lastProbeTime": null,
             "lastTransitionTime": format_time(self.env.clock.now()).as_str(),
         });
-        let patch = json!({"metadata": {"uid": pod.uid.as_str()}, "status": {"conditions": [condition]}});
+        let mut patch = json!({"metadata": {"uid": pod.uid.as_str()}, "status": {"conditions": [condition]}});
+        if is_nominated {
+            patch["status"]["nominatedNodeName"] = json!(pod.nominated_node.as_str());
+        }
         let api = Api::<Pod>::namespaced(&self.client, &pod.name.namespace);
         if let Err(error) = api.patch_status(&pod.name.name, &Patch::Strategic(patch)).field_manager(MANAGER).await
             && !error.is_not_found()
@@ -245,14 +283,25 @@ impl State {
             return Some(match select(&self.cache, &pod, demands, &mut self.cursor, env.ids.random_u64()) {
                 Ok(node) => {
                     let assumed = Arc::new(pod.on_node(&node));
+                    self.cache.denominate(&pod.name);
                     self.cache.assume(Arc::clone(&assumed));
                     Decision::Bind(assumed)
                 }
-                Err(why) => {
+                Err(mut why) => {
+                    let room = preempt(&self.cache, &pod, demands, &mut why);
+                    let (pod, victims) = match room {
+                        Some(room) => {
+                            let nominated = Arc::new(PodInfo { nominated_node: room.node, ..PodInfo::clone(&pod) });
+                            self.cache.nominate(&nominated);
+                            self.queue.replace(Arc::clone(&nominated));
+                            (nominated, room.victims)
+                        }
+                        None => (pod, Vec::new()),
+                    };
                     // without nodes nothing objects, and a node is what the pod waits for
                     let plugins = if why.n_nodes == 0 { Plugins::ALL } else { why.plugins() };
                     self.queue.failed(&pod.name, plugins, now);
-                    Decision::Fail(pod, why)
+                    Decision::Fail(pod, why, victims)
                 }
             });
         }
@@ -265,6 +314,7 @@ impl State {
         }
         if !pod.node.is_empty() {
             self.queue.remove(&pod.name);
+            self.cache.denominate(&pod.name);
             let pod = Arc::new(pod);
             let was_assumed = self.cache.is_assumed(&pod.name);
             let before = self.cache.set_pod(Arc::clone(&pod));
@@ -286,7 +336,11 @@ impl State {
         let is_ours = pod.demands.as_ref().is_some_and(|demands| names.contains(&demands.scheduler_name));
         // an assumed pod is on its way to a node: the news is older than the decision
         if is_ours && !pod.is_terminating && !self.cache.is_assumed(&pod.name) {
-            self.queue.set(Arc::new(pod), now);
+            let pod = Arc::new(pod);
+            if !pod.nominated_node.is_empty() {
+                self.cache.nominate(&pod);
+            }
+            self.queue.set(pod, now);
         } else if pod.is_terminating {
             self.queue.remove(&pod.name);
         }
@@ -294,6 +348,7 @@ impl State {
 
     fn on_pod_gone(&mut self, pod: &PodInfo, now: Instant) {
         self.queue.remove(&pod.name);
+        self.cache.denominate(&pod.name);
         if self.cache.remove_pod(&pod.name).is_some() {
             let room = Plugins::NODE_RESOURCES_FIT | Plugins::NODE_PORTS;
             let nearby = Plugins::INTER_POD_AFFINITY | Plugins::POD_TOPOLOGY_SPREAD | Plugins::VOLUME_BINDING;

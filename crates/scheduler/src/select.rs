@@ -94,7 +94,7 @@ pub fn select(
     let mut failure = Unschedulable { n_nodes: cache.n_nodes(), ..Unschedulable::default() };
     if !pod.nominated_node.is_empty()
         && let Some(node) = cache.nodes().get(&pod.nominated_node).filter(|node| node.is_known)
-        && filter.check(node).is_ok()
+        && filter.check(cache, node).is_ok()
     {
         return Ok(node.name.clone());
     }
@@ -123,7 +123,7 @@ fn among_all<'c>(
         let idx = (cursor.0 + n_looked_at) % n_slots;
         n_looked_at += 1;
         let Some((_, node)) = cache.nodes().get_index(idx).filter(|(_, node)| node.is_known) else { continue };
-        match filter.check(node) {
+        match filter.check(cache, node) {
             Ok(()) => feasible.push(node),
             Err(rejection) => failure.rejections.push((idx, rejection)),
         }
@@ -142,7 +142,7 @@ fn among_named<'c>(
     let mut feasible = Vec::new();
     for name in names {
         let Some((idx, _, node)) = cache.nodes().get_full(name).filter(|(_, _, node)| node.is_known) else { continue };
-        match filter.check(node) {
+        match filter.check(cache, node) {
             Ok(()) => feasible.push(node),
             Err(rejection) => failure.rejections.push((idx, rejection)),
         }

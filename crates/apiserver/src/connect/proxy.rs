@@ -117,14 +117,16 @@ fn upgrade_headers(headers: &HeaderMap) -> HeaderMap {
     let mut passed = HeaderMap::new();
     for (name, value) in headers {
         let text = name.as_str();
-        let is_wanted = matches!(text, "connection" | "upgrade" | "origin" | "user-agent" | "x-stream-protocol-version")
-            || text.starts_with("sec-websocket-");
+        let is_wanted =
+            matches!(text, "connection" | "upgrade" | "origin" | "user-agent" | "x-stream-protocol-version")
+                || text.starts_with("sec-websocket-");
         if !is_wanted {
             continue;
         }
         if text == "sec-websocket-protocol" {
             let protocols = value.to_str().unwrap_or_default().split(',').map(str::trim);
-            let rest: Vec<&str> = protocols.filter(|p| !p.starts_with("base64url.bearer.authorization.k8s.io.")).collect();
+            let rest: Vec<&str> =
+                protocols.filter(|p| !p.starts_with("base64url.bearer.authorization.k8s.io.")).collect();
             if let Some(value) = HeaderValue::from_str(&rest.join(", ")).ok().filter(|value| !value.is_empty()) {
                 passed.append(name.clone(), value);
             }
@@ -148,7 +150,8 @@ fn end_to_end(headers: &HeaderMap) -> HeaderMap {
     for name in HOP_BY_HOP.into_iter().chain(named).chain([header::AUTHORIZATION, header::HOST]) {
         passed.remove(name);
     }
-    let about_caller: Vec<HeaderName> = passed.keys().filter(|n| n.as_str().starts_with("impersonate-")).cloned().collect();
+    let about_caller: Vec<HeaderName> =
+        passed.keys().filter(|n| n.as_str().starts_with("impersonate-")).cloned().collect();
     for name in about_caller {
         passed.remove(name);
     }

@@ -142,6 +142,17 @@ impl Pki {
         self.pair(file, &self.ca, &Subject { common_name, organizations, serving: None })
     }
 
+    /// A certificate for the API of nodes that are simulated on this machine. It is not kept.
+    ///
+    /// # Errors
+    /// [`PkiError`] when it cannot be made.
+    pub fn simulated_nodes(&self) -> Result<Pair, PkiError> {
+        let names = ServingNames { dns: vec!["localhost".to_owned()], ips: vec![IpAddr::from([127, 0, 0, 1])] };
+        let subject =
+            Subject { common_name: "system:node:simulated", organizations: &["system:nodes"], serving: Some(&names) };
+        self.ca.issue(&subject, self.now, &self.env)
+    }
+
     /// The certificate by which the aggregation proxy shows itself to extension servers (`front-proxy-client.crt`).
     ///
     /// # Errors

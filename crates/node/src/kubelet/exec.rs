@@ -11,7 +11,14 @@ use std::time::Duration;
 const LINE_BYTES_MAX: usize = 4096;
 
 /// Runs a command for a client and tells it how that ended.
-pub(super) async fn exec(pod: &Pod, container: &Container, command: &[String], is_tty: bool, channels: Channels, now: Timestamp) {
+pub(super) async fn exec(
+    pod: &Pod,
+    container: &Container,
+    command: &[String],
+    is_tty: bool,
+    channels: Channels,
+    now: Timestamp,
+) {
     let mut session = Session { variables: variables(pod, container), is_tty, channels, now };
     let end = session.command(command).await;
     session.channels.end(end).await;
@@ -108,14 +115,11 @@ impl Session {
                         self.prompt().await;
                     }
                     '\u{7f}' | '\u{8}' => {
-                        if line.pop().is_some() && self.is_tty {
-                            self.channels.print(Channel::Stdout, "\u{8} \u{8}").await;
-                        }
+                        let is_erased = line.pop().is_some();
+                        self.show_typed(if is_erased { "\u{8} \u{8}" } else { "" }).await;
                     }
                     '\r' | '\n' => {
-                        if self.is_tty {
-                            self.print(Channel::Stdout, "\n").await;
-                        }
+                        self.show_typed("\r\n").await;
                         let typed = std::mem::take(&mut line);
                         match self.line(typed.trim()).await {
                             Ok(end) => last = end,
@@ -125,9 +129,7 @@ impl Session {
                     }
                     c if line.len() < LINE_BYTES_MAX => {
                         line.push(c);
-                        if self.is_tty {
-                            self.channels.print(Channel::Stdout, c.to_string()).await;
-                        }
+                        self.show_typed(c.encode_utf8(&mut [0; 4])).await;
                     }
                     _ => {}
                 }
@@ -139,8 +141,13 @@ impl Session {
     }
 
     async fn prompt(&self) {
-        if self.is_tty {
-            self.channels.print(Channel::Stdout, "# ").await;
+        self.show_typed("# ").await;
+    }
+
+    /// A terminal shows what is typed because the shell says so.
+    async fn show_typed(&self, text: &str) {
+        if self.is_tty && !text.is_empty() {
+            self.channels.print(Channel::Stdout, text.to_owned()).await;
         }
     }
 
@@ -167,6 +174,9 @@ fn unknown(words: &[String]) -> (String, i32) {
     match (name, path) {
         ("cat" | "ls" | "head" | "tail", Some(path)) => (format!("{name}: {path}: No such file or directory\n"), 1),
         ("tar", _) => ("tar: a simulated container has no files\n".to_owned(), 2),
-        _ => (format!("{name}: not found (this container is simulated: it knows echo, env, date, sleep and the like)\n"), 127),
+        _ => (
+            format!("{name}: not found (this container is simulated: it knows echo, env, date, sleep and the like)\n"),
+            127,
+        ),
     }
 }

@@ -44,7 +44,12 @@ pub(super) fn find<'p>(pod: &'p Pod, name: &str) -> Option<(&'p Container, Optio
 ///
 /// # Errors
 /// Upstream's words when there is none.
-pub(super) fn run_of(pod: &str, name: &str, status: Option<&ContainerStatus>, is_previous: bool) -> Result<Run, String> {
+pub(super) fn run_of(
+    pod: &str,
+    name: &str,
+    status: Option<&ContainerStatus>,
+    is_previous: bool,
+) -> Result<Run, String> {
     let state = status.and_then(|status| if is_previous { status.last_state.as_ref() } else { status.state.as_ref() });
     if let Some(end) = state.and_then(|state| state.terminated.as_ref()) {
         let ended = end.finished_at.as_ref().map(|time| time.0);
@@ -61,7 +66,9 @@ pub(super) fn run_of(pod: &str, name: &str, status: Option<&ContainerStatus>, is
         let ended = end.finished_at.as_ref().map(|time| time.0);
         return Ok(Run { started: end.started_at.as_ref().map(|time| time.0).unwrap_or_default(), ended });
     }
-    let reason = state.and_then(|state| state.waiting.as_ref()?.reason.clone()).unwrap_or_else(|| "ContainerCreating".to_owned());
+    let reason = state
+        .and_then(|state| state.waiting.as_ref()?.reason.clone())
+        .unwrap_or_else(|| "ContainerCreating".to_owned());
     Err(format!("container {name:?} in pod {pod:?} is waiting to start: {reason}"))
 }
 
@@ -192,8 +199,10 @@ mod tests {
     fn logs() {
         let pod = |command: serde_json::Value| -> Pod {
             let container = json!({"name": "c", "image": "x", "command": command});
-            serde_json::from_value(json!({"metadata": {"name": "p", "namespace": "n"}, "spec": {"containers": [container]}}))
-                .unwrap()
+            serde_json::from_value(
+                json!({"metadata": {"name": "p", "namespace": "n"}, "spec": {"containers": [container]}}),
+            )
+            .unwrap()
         };
         let counter = pod(json!(["sh", "-c", "i=0; while true; do echo \"n $i\"; i=$((i+1)); sleep 2; done"]));
         let server = pod(json!(null));
@@ -212,6 +221,13 @@ mod tests {
             let mut log = Log::new(pod, container, Run { started, ended: None }, options);
             out.push_str(&format!("{:?} then {:?}\n", log.first(later(6)), log.more(later(9))));
         }
-        expect![[""]].assert_eq(&out);
+        expect![[r#"
+            "container c of pod n/p is simulated: x does not run\n" then ""
+            "n 0\nn 1\nn 2\nn 3\n" then "n 4\n"
+            "2026-01-01T00:00:04.000000000Z n 2\n2026-01-01T00:00:06.000000000Z n 3\n" then "2026-01-01T00:00:08.000000000Z n 4\n"
+            "n 3\n" then "n 4\n"
+            "n 0\nn " then ""
+            "" then ""
+        "#]].assert_eq(&out);
     }
 }

@@ -92,7 +92,9 @@ impl Kubelet {
             ["healthz"] => text(StatusCode::OK, "ok"),
             ["pods"] => self.pod_list(),
             ["stats", "summary"] => text(StatusCode::OK, r#"{"node":{"nodeName":"","startTime":null},"pods":[]}"#),
-            ["containerLogs", namespace, pod, container] => self.logs(&request, &ObjectName::new(namespace, pod), container),
+            ["containerLogs", namespace, pod, container] => {
+                self.logs(&request, &ObjectName::new(namespace, pod), container)
+            }
             [kind @ ("exec" | "attach"), namespace, pod, container] => {
                 self.stream(request, kind, &ObjectName::new(namespace, pod), container)
             }
@@ -325,7 +327,11 @@ async fn open(upgrade: OnUpgrade, transport: Transport, wanted: Wanted) -> Optio
 }
 
 /// Agrees with the client on what to speak: over a WebSocket one of `protocols`, over SPDY `spdy`.
-fn accept(headers: &HeaderMap, protocols: &[&'static str], spdy: &'static str) -> Result<(Transport, Answer), Box<Answer>> {
+fn accept(
+    headers: &HeaderMap,
+    protocols: &[&'static str],
+    spdy: &'static str,
+) -> Result<(Transport, Answer), Box<Answer>> {
     let values = |name: &str| -> Vec<String> {
         let all = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
         all.flat_map(|value| value.split(',')).map(|value| value.trim().to_owned()).collect()
@@ -380,11 +386,13 @@ fn log_options(query: &str, now: Timestamp) -> LogOptions {
                 let seconds = value.parse().ok().map(Duration::from_secs);
                 options.since = seconds.and_then(|seconds| now.checked_sub(seconds).ok());
             }
-            "stream" => options.stream = match value.as_ref() {
-                "Stdout" => Some(false),
-                "Stderr" => Some(true),
-                _ => None,
-            },
+            "stream" => {
+                options.stream = match value.as_ref() {
+                    "Stdout" => Some(false),
+                    "Stderr" => Some(true),
+                    _ => None,
+                }
+            }
             _ => {}
         }
     }

@@ -10,7 +10,8 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio::sync::mpsc;
 use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{self, Message as Frame};
 
 /// Channel protocols, the most wanted first.
@@ -79,7 +80,8 @@ where
 {
     /// How long the client may take to say goodbye.
     const GOODBYE_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(5);
-    if sink.send(Frame::Close(None)).await.is_ok() {
+    let normal = CloseFrame { code: CloseCode::Normal, reason: "".into() };
+    if sink.send(Frame::Close(Some(normal))).await.is_ok() {
         let last = async { while let Some(Ok(_)) = stream.next().await {} };
         // who does not answer is left
         let _ = tokio::time::timeout(GOODBYE_TIMEOUT, last).await;

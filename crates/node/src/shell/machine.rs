@@ -198,7 +198,9 @@ impl Machine {
             },
             ("whoami", _) => printed = Some("root\n".to_owned()),
             ("id", _) => printed = Some("uid=0(root) gid=0(root) groups=0(root)\n".to_owned()),
-            ("ls", []) => printed = Some("bin\ndev\netc\nhome\nlib\nproc\nroot\nrun\nsbin\nsys\ntmp\nusr\nvar\n".to_owned()),
+            ("ls", []) => {
+                printed = Some("bin\ndev\netc\nhome\nlib\nproc\nroot\nrun\nsbin\nsys\ntmp\nusr\nvar\n".to_owned())
+            }
             ("ps", _) => printed = Some("PID   USER     TIME  COMMAND\n    1 root      0:00 simulated\n".to_owned()),
             ("pwd", _) => printed = Some("/\n".to_owned()),
             ("uname", _) => printed = Some("Linux\n".to_owned()),

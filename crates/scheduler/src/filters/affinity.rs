@@ -22,7 +22,7 @@ fn at(places: &Places, node: &NodeInfo, key: &Str) -> i64 {
 }
 
 /// Required affinity and anti-affinity around one pod.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Affinity {
     near: Vec<PodTerm>,
     far: Vec<PodTerm>,

@@ -86,7 +86,7 @@ impl Rejection {
 }
 
 /// What is asked of nodes on behalf of one pod.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Filter<'a> {
     pod: &'a PodInfo,
     demands: &'a Demands,
@@ -112,7 +112,23 @@ impl<'a> Filter<'a> {
     ///
     /// # Errors
     /// The first [`Rejection`].
-    pub fn check(&self, node: &NodeInfo) -> Result<(), Rejection> {
+    pub fn check(&self, cache: &Cache, node: &NodeInfo) -> Result<(), Rejection> {
+        let promised = cache.nominated(&node.name);
+        let mut rivals =
+            promised.iter().filter(|rival| rival.priority >= self.pod.priority && rival.uid != self.pod.uid);
+        let Some(first) = rivals.next() else { return self.check_alone(node) };
+        // the room that was made for others counts as taken
+        let (mut node, mut filter) = (node.clone(), self.clone());
+        for rival in std::iter::once(first).chain(rivals) {
+            node.add(std::sync::Arc::clone(rival));
+            filter.update(&node, rival, 1, cache);
+        }
+        filter.check_alone(&node)?;
+        // nor may the pod depend on somebody who has not come yet
+        self.check_alone(cache.nodes().get(&node.name).unwrap_or(&node))
+    }
+
+    fn check_alone(&self, node: &NodeInfo) -> Result<(), Rejection> {
         self.unschedulable(node)?;
         untolerated(self.demands, node)?;
         if !accepts(self.demands, node) {

@@ -7,13 +7,13 @@ use pintle_apimachinery::Str;
 use std::collections::BTreeMap;
 
 /// The required constraints of one pod.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct RequiredSpread {
     constraints: Vec<Counted>,
     namespace: String,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Counted {
     spread: Spread,
     /// Matching pods by place, for the places of all nodes that count.
