@@ -27,7 +27,7 @@ pub(crate) struct Target {
     pub(crate) is_tls: bool,
     /// It is a node's agent: it is shown who this server is.
     pub(crate) is_agent: bool,
-    /// Path and query; empty when the request's own path says.
+    /// Path and query; of a proxy, what its own path begins with.
     pub(crate) path: String,
 }
 

