@@ -1,7 +1,6 @@
 //! The admission chain of a server, from its flags.
 
 use anyhow::{Error, Result};
-use pintle_admission::expressions::NoExpressions;
 use pintle_admission::plugins::{
     AlwaysAdmit, AlwaysDeny, AlwaysPullImages, CertificateApproval, CertificateSigning, CertificateSubjectRestriction,
     DefaultIngressClass, DefaultStorageClass, DefaultTolerationSeconds, DenyServiceExternalIps,
@@ -12,7 +11,7 @@ use pintle_admission::plugins::{
 };
 use pintle_admission::quota::ResourceQuota;
 use pintle_admission::webhook::{Caller, MutatingAdmissionWebhook, ValidatingAdmissionWebhook, Webhooks};
-use pintle_admission::{Admission, Chain, Plugin, chain};
+use pintle_admission::{Admission, Cel, Chain, Expressions, Forms, Plugin, ValidatingAdmissionPolicy, chain};
 use pintle_apimachinery::env::Env;
 use pintle_auth::Lookup;
 use pintle_auth::authz::Authorizer;
@@ -43,13 +42,10 @@ pub(crate) fn admission(
     let view = Arc::new(CatalogLookup::new(catalog.clone()));
     let lookup: Arc<dyn Lookup> = view.clone();
     let quota_writer = Arc::new(CatalogQuotaWriter::new(catalog.clone()));
-    let webhooks = Webhooks {
-        lookup: lookup.clone(),
-        forms: Arc::new(CatalogForms::new(catalog.clone())),
-        expressions: Arc::new(NoExpressions),
-        caller,
-        env: env.clone(),
-    };
+    let forms: Arc<dyn Forms> = Arc::new(CatalogForms::new(catalog.clone()));
+    let expressions: Arc<dyn Expressions> = Arc::new(Cel::new(authorizer.clone()));
+    let policies = ValidatingAdmissionPolicy::new(lookup.clone(), forms.clone(), expressions.clone());
+    let webhooks = Webhooks { lookup: lookup.clone(), forms, expressions, caller, env: env.clone() };
     let pod_security = PodSecurity {
         lookup: lookup.clone(),
         defaults: pod_security::Policy::default(),
@@ -86,6 +82,7 @@ pub(crate) fn admission(
         ("ServiceAccount", Arc::new(ServiceAccount { lookup, env: env.clone() })),
         ("StorageObjectInUseProtection", Arc::new(StorageObjectInUseProtection)),
         ("TaintNodesByCondition", Arc::new(TaintNodesByCondition)),
+        ("ValidatingAdmissionPolicy", Arc::new(policies)),
         ("ValidatingAdmissionWebhook", Arc::new(ValidatingAdmissionWebhook::new(webhooks))),
     ];
     enabled.retain(|name| available.iter().any(|(own, _)| own == name));

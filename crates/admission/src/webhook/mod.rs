@@ -19,5 +19,6 @@ pub use dispatch::Webhooks;
 pub use http::{ANSWER_BYTES_MAX, CLIENTS_MAX, HttpCaller};
 pub(crate) use mutating::Memory;
 pub use mutating::MutatingAdmissionWebhook;
+pub(crate) use review::request_of;
 pub use service::{Routing, ServiceResolver};
 pub use validating::ValidatingAdmissionWebhook;

@@ -25,16 +25,26 @@ fn resource_value(resource: &GroupVersionResource) -> Value {
 
 /// The request to a webhook that speaks this version of AdmissionReview.
 pub(super) fn request(version: &str, uid: &str, attributes: &Attributes<'_>, form: &Form, pair: &Pair) -> Value {
+    let mut request = request_of(attributes, &form.resource, &form.kind);
+    request.set("uid", uid);
+    request.set("object", pair.object.clone().unwrap_or_default());
+    request.set("oldObject", pair.old.clone().unwrap_or_default());
+    json!({"kind": "AdmissionReview", "apiVersion": format!("{GROUP}/{version}"), "request": request})
+}
+
+/// The operation as webhooks and expressions see it, without its objects.
+pub(crate) fn request_of(
+    attributes: &Attributes<'_>,
+    resource: &GroupVersionResource,
+    kind: &GroupVersionKind,
+) -> Value {
     let mut request = json!({
-        "uid": uid,
-        "kind": kind_value(&form.kind),
-        "resource": resource_value(&form.resource),
+        "kind": kind_value(kind),
+        "resource": resource_value(resource),
         "requestKind": kind_value(attributes.kind),
         "requestResource": resource_value(attributes.resource),
         "operation": attributes.operation.as_str(),
         "userInfo": pintle_auth::user::to_value(attributes.user),
-        "object": pair.object.clone().unwrap_or_default(),
-        "oldObject": pair.old.clone().unwrap_or_default(),
         "dryRun": attributes.dry_run,
         "options": attributes.options.clone(),
     });
@@ -48,7 +58,7 @@ pub(super) fn request(version: &str, uid: &str, attributes: &Attributes<'_>, for
             request.set(field, text);
         }
     }
-    json!({"kind": "AdmissionReview", "apiVersion": format!("{GROUP}/{version}"), "request": request})
+    request
 }
 
 /// An answer.

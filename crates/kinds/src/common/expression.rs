@@ -157,7 +157,8 @@ pub fn variable_type(of: &Type) -> Type {
 
 fn object(name: &str, members: impl IntoIterator<Item = (&'static str, Decl)>) -> Decl {
     let mut all = Members { name: Some(name.into()), ..Members::default() };
-    members.into_iter().for_each(|(name, decl)| all.insert(name, decl));
+    // these names are used as they are, even those that are words of the language
+    all.declared.extend(members.into_iter().map(|(name, decl)| (name.into(), Arc::new(decl))));
     Decl::new(Shape::Object(all))
 }
 
