@@ -9,21 +9,26 @@
 //!
 //! Not here: the scheduler (`pintle-scheduler`) and nodes (`pintle-node`).
 
+mod clusterrole_aggregation;
 mod common;
 mod context;
 mod cronjob;
 mod daemonset;
 mod deployment;
+mod disruption;
 mod endpoints;
 mod garbagecollector;
 mod job;
 mod namespace;
+mod podgc;
 mod replicaset;
 mod root_ca;
 mod selection;
 mod serviceaccount;
 mod start;
 mod statefulset;
+mod ttl_after_finished;
+mod volume_protection;
 
 pub use context::{Context, Options};
 pub use selection::{ControllerSelection, UnknownController};

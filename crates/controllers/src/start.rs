@@ -23,6 +23,15 @@ const CONTROLLERS: &[Entry] = &[
     Entry { name: "cronjob-controller", start: crate::cronjob::start },
     Entry { name: "endpoints-controller", start: crate::endpoints::start_endpoints },
     Entry { name: "endpointslice-controller", start: crate::endpoints::start_slices },
+    Entry { name: "pod-garbage-collector-controller", start: crate::podgc::start },
+    Entry { name: "ttl-after-finished-controller", start: crate::ttl_after_finished::start },
+    Entry { name: "disruption-controller", start: crate::disruption::start },
+    Entry { name: "clusterrole-aggregation-controller", start: crate::clusterrole_aggregation::start },
+    Entry {
+        name: "persistentvolumeclaim-protection-controller",
+        start: crate::volume_protection::start_claims,
+    },
+    Entry { name: "persistentvolume-protection-controller", start: crate::volume_protection::start_volumes },
     Entry { name: "garbage-collector-controller", start: crate::garbagecollector::start },
 ];
 

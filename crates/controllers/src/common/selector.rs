@@ -24,6 +24,11 @@ pub(crate) fn selector_of(selector: &LabelSelector) -> Option<Selector> {
     requirements.ok().map(Selector::of)
 }
 
+/// As [`selector_of`]; nothing is selected by a selector that is not there.
+pub(crate) fn selector_of_optional(selector: Option<&LabelSelector>) -> Option<Selector> {
+    selector.map_or_else(|| Some(Selector::nothing()), selector_of)
+}
+
 /// The selector of objects that have all these labels.
 pub(crate) fn selector_of_map(labels: &BTreeMap<String, String>) -> Option<Selector> {
     let equal =
