@@ -85,7 +85,12 @@ impl DisruptionController {
             Ok((expected, desired)) => status(&budget, &pods, expected, desired, now),
             Err(error) => {
                 let message = format!("Failed to calculate the number of expected pods: {}", text_of(&error));
-                self.events.event(&about(budget.as_ref()), EventType::Warning, "CalculateExpectedPodCountFailed", &message);
+                self.events.event(
+                    &about(budget.as_ref()),
+                    EventType::Warning,
+                    "CalculateExpectedPodCountFailed",
+                    &message,
+                );
                 (failed_status(&budget, &text_of(&error), now), None)
             }
         };
@@ -210,14 +215,17 @@ fn with_condition(
     let at = conditions.iter().position(|condition| condition.type_ == "DisruptionAllowed");
     let old = at.map(|at| conditions.remove(at));
     let since = old.filter(|old| old.status == status).map(|old| old.last_transition_time);
-    conditions.insert(at.unwrap_or(conditions.len()), Condition {
-        type_: "DisruptionAllowed".to_owned(),
-        status: status.to_owned(),
-        reason: reason.to_owned(),
-        message: message.to_owned(),
-        observed_generation,
-        last_transition_time: since.unwrap_or_else(|| Time(floor_second(now))),
-    });
+    conditions.insert(
+        at.unwrap_or(conditions.len()),
+        Condition {
+            type_: "DisruptionAllowed".to_owned(),
+            status: status.to_owned(),
+            reason: reason.to_owned(),
+            message: message.to_owned(),
+            observed_generation,
+            last_transition_time: since.unwrap_or_else(|| Time(floor_second(now))),
+        },
+    );
     conditions
 }
 

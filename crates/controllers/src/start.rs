@@ -27,10 +27,7 @@ const CONTROLLERS: &[Entry] = &[
     Entry { name: "ttl-after-finished-controller", start: crate::ttl_after_finished::start },
     Entry { name: "disruption-controller", start: crate::disruption::start },
     Entry { name: "clusterrole-aggregation-controller", start: crate::clusterrole_aggregation::start },
-    Entry {
-        name: "persistentvolumeclaim-protection-controller",
-        start: crate::volume_protection::start_claims,
-    },
+    Entry { name: "persistentvolumeclaim-protection-controller", start: crate::volume_protection::start_claims },
     Entry { name: "persistentvolume-protection-controller", start: crate::volume_protection::start_volumes },
     Entry { name: "garbage-collector-controller", start: crate::garbagecollector::start },
 ];
