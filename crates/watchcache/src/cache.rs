@@ -202,12 +202,10 @@ impl Inner {
         }
         let deadline = Instant::now() + self.options.ready_timeout;
         let mut changed = self.changed.subscribe();
-        while timeout_at(deadline, changed.changed()).await.is_ok_and(|changed| changed.is_ok()) {
-            if let Some(state) = self.state.load_full() {
-                return Ok(state);
-            }
-        }
-        // It may have been filled between the first look and the subscription.
+        // The first look comes after the subscription: a filling in between would be waited for in vain.
+        let filled = changed.wait_for(|()| self.state.load().is_some());
+        // Whether it is filled or the time is over, the state says.
+        let _ = timeout_at(deadline, filled).await;
         self.state.load_full().ok_or_else(|| StorageError::Unavailable {
             why: format!("the watch cache of {} is not filled yet", self.prefix),
         })
