@@ -105,8 +105,13 @@ impl Resource {
         self.fill_system_fields(call, &mut object);
         let allocated = self.allocate_on_create(call, &mut object, attributes.dry_run).await?;
         self.before_create(call, &mut object)?;
-        let served = self.served(&object).await?;
-        call.world.admission.validate(attributes, Some(&served)).await?;
+        if self.is_served_as_handled() {
+            self.set_kind(&mut object);
+            call.world.admission.validate(attributes, Some(&object)).await?;
+        } else {
+            let served = self.served(&object).await?;
+            call.world.admission.validate(attributes, Some(&served)).await?;
+        }
         let name = object.name().to_owned();
         let namespace = object.namespace().to_owned();
         let stored = self.convert(object, &self.strategy_kind, &self.stored_kind).await?;

@@ -180,6 +180,11 @@ impl Resource {
         self.kind == self.stored_kind
     }
 
+    /// Whether the form on which the strategy works is the served one, so that nothing has to be copied to be shown.
+    pub(crate) fn is_served_as_handled(&self) -> bool {
+        self.kind == self.strategy_kind
+    }
+
     /// The object of a record in the served form, with its resourceVersion.
     ///
     /// # Errors

@@ -169,9 +169,15 @@ impl Resource {
         set_revision(&mut object, record.revision);
 
         let object = self.convert(object, &self.kind, &self.strategy_kind).await?;
-        let old = self.convert(existing.clone(), &self.kind, &self.strategy_kind).await?;
+        let converted;
+        let old = if self.is_served_as_handled() {
+            &existing
+        } else {
+            converted = self.convert(existing.clone(), &self.kind, &self.strategy_kind).await?;
+            &converted
+        };
         let admitted = Admitted { attributes: &attributes, shown: None };
-        self.commit_update(call, &record, object, &old, options, admitted).await
+        self.commit_update(call, &record, object, old, options, admitted).await
     }
 
     /// The second half of an update: strategy, validating admission, write. `object` and `old` are in the strategy's
@@ -189,6 +195,10 @@ impl Resource {
         self.before_update(call, &mut object, old)?;
         match admitted.shown {
             Some(shown) => call.world.admission.validate(admitted.attributes, Some(shown)).await?,
+            None if self.is_served_as_handled() => {
+                self.set_kind(&mut object);
+                call.world.admission.validate(admitted.attributes, Some(&object)).await?;
+            }
             None => {
                 let served = self.served(&object).await?;
                 call.world.admission.validate(admitted.attributes, Some(&served)).await?;
@@ -198,7 +208,9 @@ impl Resource {
             return self.delete_by_update(call, record, object, options).await;
         }
         let mut stored = self.convert(object, &self.strategy_kind, &self.stored_kind).await?;
-        if let Ok(live) = self.stored_object(record) {
+        if self.is_stored_form() && self.is_served_as_handled() {
+            keep_times(old, &mut stored);
+        } else if let Ok(live) = self.stored_object(record) {
             keep_times(&live, &mut stored);
         }
         let head = self.at_rest(&stored);
