@@ -19,6 +19,11 @@ use clap::{CommandFactory, Parser, Subcommand};
 use std::path::Path;
 use std::process::ExitCode;
 
+/// Requests are many small allocations, freed together on whatever thread ends them: with the system's allocator they
+/// take up to a third more CPU time.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// What `--help` begins with.
 const ABOUT: &str = "A Kubernetes control plane in one small binary.
 
