@@ -1,8 +1,10 @@
 //! [`Api`]: the verbs on one kind of objects.
 
+mod pages;
 mod patch;
 mod subresources;
 
+pub use pages::PAGE_SIZE_DEFAULT;
 pub use patch::Patch;
 pub use subresources::{Bind, Evict};
 

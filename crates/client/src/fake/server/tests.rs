@@ -1,5 +1,6 @@
 use super::*;
 use crate::api::{Api, Bind, Patch};
+use crate::options::ListOptions;
 use crate::watch::{Event, Watch as _};
 use futures_util::StreamExt as _;
 use k8s_openapi::api::apps::v1::Deployment;
@@ -134,4 +135,35 @@ async fn reactors_answer_first() {
     assert!(matches!(pods.delete("lost").await, Err(Error::Connection { .. })));
     server.clear_reactors();
     assert!(pods.create(&pod("a", "x")).await.is_ok());
+}
+
+#[tokio::test]
+async fn pages_are_one_moment_or_everything_is_asked_for_again() {
+    let server = FakeServer::new();
+    let pods = Api::<Pod>::namespaced(&server.client(), "ns");
+    for name in ["a", "b", "c", "d", "e"] {
+        pods.create(&pod(name, "web")).await.unwrap();
+    }
+    let options = ListOptions { label_selector: "app=web".to_owned(), ..ListOptions::default() };
+    let mut names = Vec::new();
+    let changed = server.clone();
+    let collect = |page: crate::ObjectList<Pod>| {
+        names.push(page.iter().map(|pod| pod.name().to_owned()).collect::<Vec<_>>().join(" "));
+        Ok(())
+    };
+    pods.each_page(&options, 2, collect).await.unwrap();
+    assert_eq!(names, ["a b", "c d", "e"]);
+
+    // everything is forgotten before the second page of each
+    let n_lists = std::sync::atomic::AtomicUsize::new(0);
+    server.react("list", "pods", move |_| {
+        if n_lists.fetch_add(1, std::sync::atomic::Ordering::Relaxed) % 2 == 1 {
+            changed.compact();
+        }
+        Reaction::Pass
+    });
+    let refused = pods.each_page(&options, 2, |_| Ok(())).await.unwrap_err();
+    assert!(refused.is_expired());
+    let all = pods.list_in_pages(&options, 2).await.unwrap();
+    assert_eq!((all.items.len(), all.continue_token()), (5, None));
 }
