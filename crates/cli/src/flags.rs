@@ -183,6 +183,9 @@ pub(crate) struct StorageFlags {
     /// How often etcd is asked to forget history older than that (`5m0s`); 0 never asks.
     #[arg(long, value_name = "DURATION", default_value = "5m0s", value_parser = duration)]
     pub(crate) etcd_compaction_interval: Duration,
+    /// How long the embedded store remembers former versions: from so far back lists and watches may start.
+    #[arg(long, value_name = "DURATION", default_value = "10m0s", value_parser = duration)]
+    pub(crate) history_time: Duration,
     /// How long events are kept.
     #[arg(long, value_name = "DURATION", default_value = "1h0m0s", value_parser = duration)]
     pub(crate) event_ttl: Duration,

@@ -36,8 +36,8 @@ impl Backends {
         let overrides = parse_overrides(&flags.etcd_servers_overrides)?;
         let mut stores: BTreeMap<Vec<String>, Arc<dyn Storage>> = BTreeMap::new();
         let main: Arc<dyn Storage> = match home {
-            Home::OfRole(directory) => embedded(&directory.join("store"), env)?,
-            Home::Own(directory) if !uses_etcd => embedded(&directory.join("store"), env)?,
+            Home::OfRole(directory) => embedded(&directory.join("store"), flags, env)?,
+            Home::Own(directory) if !uses_etcd => embedded(&directory.join("store"), flags, env)?,
             Home::Own(_) => {
                 let store = etcd(flags, &flags.etcd_servers).await.context("--etcd-servers")?;
                 stores.insert(flags.etcd_servers.clone(), store.clone());
@@ -115,8 +115,9 @@ fn parse_overrides(texts: &[String]) -> Result<Vec<(GroupResource, Vec<String>)>
     texts.iter().filter(|text| !text.is_empty()).map(|text| parse(text).ok_or_else(|| wrong(text).into())).collect()
 }
 
-fn embedded(directory: &Path, env: &Env) -> Result<Arc<dyn Storage>> {
-    let store = EmbeddedStore::open(directory, Options::default(), env.clone())
+fn embedded(directory: &Path, flags: &StorageFlags, env: &Env) -> Result<Arc<dyn Storage>> {
+    let options = Options { history_time: flags.history_time, ..Options::default() };
+    let store = EmbeddedStore::open(directory, options, env.clone())
         .with_context(|| format!("cannot open the store in {}", directory.display()))?;
     Ok(Arc::new(store))
 }
