@@ -193,7 +193,26 @@ mod tests {
             };
             out.push_str(&format!("{query}\n    {answer}\n"));
         }
-        expect![[""]].assert_eq(&out);
+        expect![[r#"
+
+                stream=All
+            follow=true&tailLines=5&previous=0&timestamps&limitBytes=9&sinceSeconds=3
+                follow=true&timestamps=true&sinceSeconds=3&tailLines=5&limitBytes=9&stream=All
+            sinceTime=2026-01-01T00:00:00Z&container=c
+                sinceTime=2026-01-01T00%3A00%3A00Z&stream=All
+            tailLines=-1&limitBytes=0&sinceSeconds=0
+                422 PodLogOptions "p" is invalid: [tailLines: Invalid value: -1: must be greater than or equal to 0, limitBytes: Invalid value: 0: must be greater than 0, sinceSeconds: Invalid value: 0: must be greater than 0]
+            tailLines=x
+                400 strconv.ParseInt: parsing "x": invalid syntax
+            sinceTime=yesterday
+                400 parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": cannot parse "yesterday" as "2006"
+            sinceTime=2026-01-01T00:00:00Z&sinceSeconds=1
+                422 PodLogOptions "p" is invalid: []: Forbidden: at most one of `sinceTime` or `sinceSeconds` may be specified
+            stream=Other
+                422 PodLogOptions "p" is invalid: stream: Unsupported value: "Other": supported values: "All", "Stderr", "Stdout"
+            stream=Stdout&tailLines=1
+                422 PodLogOptions "p" is invalid: []: Forbidden: `tailLines` and specific `stream` are mutually exclusive for now
+        "#]].assert_eq(&out);
     }
 
     #[test]
