@@ -29,7 +29,7 @@ use std::path::Path;
 const PAGE_RECORDS: usize = 1024;
 
 /// How often a directory is read again that changes while it is read.
-const ATTEMPTS_MAX: usize = 10;
+const ATTEMPTS_MAX: usize = 32;
 
 /// How far something has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
